@@ -294,9 +294,7 @@ void SparseTable::apply_sum() {
   const auto each = [&](const auto& use) {
     for (std::size_t n = 0; n < shown_.keys().size(); ++n) use(n, shown_sums_.data() + n * spec_.dim);
   };
-  const NewRows made = spec_.dim == 1 ? update_floats(shown_sums_) : update_shown(each);
-  shown_.forget();  // To make a row moves others.
-  make_rows(made);
+  change_shown(shown_sums_, each);
 }
 
 // By number.
@@ -311,8 +309,9 @@ std::span<const float> SparseTable::sum_shown(std::span<const Contribution> part
 
 void SparseTable::apply(std::span<const Contribution> parts) {
   if (parts.empty()) return;
-  if (all_shown(parts)) return apply_shown(parts);
-  update(reduced(parts));
+  if (!all_shown(parts)) return update(reduced(parts));
+  const auto each = [&](const auto& use) { shown_.sum_rows(parts, spec_.dim, use); };
+  change_shown(spec_.dim == 1 ? shown_.sum_floats(parts) : std::span<const float>(), each);
 }
 
 void SparseTable::apply(std::span<const Contribution> parts, const SumSink& before) {
@@ -321,9 +320,9 @@ void SparseTable::apply(std::span<const Contribution> parts, const SumSink& befo
   apply_sum();
 }
 
-void SparseTable::apply_shown(std::span<const Contribution> parts) {
-  const auto each = [&](const auto& use) { shown_.sum_rows(parts, spec_.dim, use); };
-  const NewRows made = spec_.dim == 1 ? update_floats(shown_.sum_floats(parts)) : update_shown(each);
+template <class Each>
+void SparseTable::change_shown(std::span<const float> floats, const Each& each) {
+  const NewRows made = spec_.dim == 1 ? update_floats(floats) : update_shown(each);
   shown_.forget();  // To make a row moves others.
   make_rows(made);
 }

@@ -86,12 +86,14 @@ class SparseTable final : public Table {
   void locate(std::size_t known, std::size_t end);
   bool all_shown(std::span<const Contribution> parts);
   Contribution reduced(std::span<const Contribution> parts);
-  void apply_shown(std::span<const Contribution> parts);
   std::span<const float> sum_shown(std::span<const Contribution> parts);
   NewRows update_floats(std::span<const float> sums);
   // Calls each(use), which calls use(number, sum) for each key that was shown, in order of numbers.
   template <class Each>
   NewRows update_shown(const Each& each);
+  // The one or the other, and makes the rows that are new.
+  template <class Each>
+  void change_shown(std::span<const float> floats, const Each& each);
   void fetch_place(PlacedKey key) const;
   void make_rows(const NewRows& made);
   void make_room(SparseBlock& block, std::span<const PlacedKey> keys) const;

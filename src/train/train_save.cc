@@ -40,8 +40,7 @@ bool is_zero(std::span<const float> row) {
 
 // Whether a key without a row is as good as one whose row is 0.
 bool may_be_zero(const TableSpec& spec) {
-  return spec.kind == TableSpec::Kind::kSparse && spec.init.kind == InitSpec::Kind::kZero &&
-         !is_ages_table(spec);
+  return has_model_keys(spec) && spec.init.kind == InitSpec::Kind::kZero;
 }
 
 // Of a range of a table, whose rows of ages are `aged`, the rows of keys that are old enough; those of the
@@ -206,7 +205,7 @@ Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWrit
     if (status.ok()) status = co_await collect_rows(store, table, writer, collected);
   }
   if (!status.ok()) co_return status;
-  if (spec.kind == TableSpec::Kind::kSparse && !is_ages_table(spec)) model_rows_ += collected.rows;
+  if (has_model_keys(spec)) model_rows_ += collected.rows;
   digest_ += table_part_of_digest(spec.name, collected.digest);
   co_return writer == nullptr ? ok_status() : writer->end_table();
 }

@@ -54,11 +54,9 @@ std::vector<RangeState> TableHost::known_of(const RangeSet& ranges) const {
 
 std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
   redo(0);
-  drop_cut();
   std::vector<RangeState> states = known_of(ranges);
   for (RangeState& state : states) table_->copy_rows(state.range, 0, ~std::size_t{0}, state.keys, state.rows);
-  table_->remove(ranges);
-  forget(ranges);
+  drop(ranges);
   return states;
 }
 

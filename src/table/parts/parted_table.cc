@@ -31,6 +31,12 @@ std::vector<std::uint16_t> cut_evenly(std::uint16_t ranges, const RangeSet& owne
   return begins;
 }
 
+std::size_t keys_of(std::span<const Contribution> parts) {
+  std::size_t keys = 0;
+  for (const Contribution& part : parts) keys += part.keys.size();
+  return keys;
+}
+
 }  // namespace
 
 PartedTable::PartedTable(const TableSpec& spec, const RangeSet& owned,
@@ -85,9 +91,7 @@ Status PartedTable::check(const Contribution& part, RangeSpan ranges) const {
     each_slice(part.keys, [&](std::size_t t, Slice slice) {
       const RangeSpan of = ranges_of(t);
       const RangeSpan both{std::max(of.begin, ranges.begin), std::min(of.end, ranges.end)};
-      const Contribution some{part.keys.subspan(slice.begin, slice.size()),
-                              part.grads.subspan(slice.begin * dim, slice.size() * dim), part.position};
-      if (both.begin >= both.end || !tables_[t]->check(some, both).ok()) fits = false;
+      if (both.begin >= both.end || !tables_[t]->check(slice.of(part, dim), both).ok()) fits = false;
     });
   }
   return fits ? ok_status() : check_contribution(spec(), owned_, part, ranges);
@@ -95,27 +99,14 @@ Status PartedTable::check(const Contribution& part, RangeSpan ranges) const {
 
 std::vector<Contribution> PartedTable::parts_of(std::size_t table,
                                                 std::span<const Contribution> parts) const {
-  const std::size_t dim = spec().dim;
   std::vector<Contribution> own;
   own.reserve(parts.size());
   for (const Contribution& part : parts) {
     const Slice slice = slice_of(table, part.keys);
-    if (slice.empty()) continue;
-    own.push_back({part.keys.subspan(slice.begin, slice.size()),
-                   part.grads.subspan(slice.begin * dim, slice.size() * dim), part.position});
+    if (!slice.empty()) own.push_back(slice.of(part, spec().dim));
   }
   return own;
 }
-
-namespace {
-
-std::size_t keys_of(std::span<const Contribution> parts) {
-  std::size_t keys = 0;
-  for (const Contribution& part : parts) keys += part.keys.size();
-  return keys;
-}
-
-}  // namespace
 
 void PartedTable::apply(std::span<const Contribution> parts) {
   each_table(keys_of(parts), [&](std::size_t t) { tables_[t]->apply(parts_of(t, parts)); });
@@ -131,30 +122,23 @@ void PartedTable::apply(std::span<const Contribution> parts, const SumSink& befo
 }
 
 void PartedTable::read(std::span<const std::uint64_t> keys, std::span<float> out) const {
-  const std::size_t dim = spec().dim;
-  each_slice(keys, [&](std::size_t t, Slice slice) {
-    tables_[t]->read(keys.subspan(slice.begin, slice.size()),
-                     out.subspan(slice.begin * dim, slice.size() * dim));
-  });
+  each_slice(
+      keys, [&](std::size_t t, Slice slice) { tables_[t]->read(slice.of(keys), slice.of(out, spec().dim)); });
 }
 
 void PartedTable::show(Step step, std::uint32_t position, const SharedKeys& keys, std::span<float> out) {
-  const std::size_t dim = spec().dim;
   each_slice(keys.keys, [&](std::size_t t, Slice slice) {
-    tables_[t]->show(step, position, {keys.keys.subspan(slice.begin, slice.size()), keys.owner},
-                     out.subspan(slice.begin * dim, slice.size() * dim));
+    tables_[t]->show(step, position, {slice.of(keys.keys), keys.owner}, slice.of(out, spec().dim));
   });
 }
 
 void PartedTable::read_stored(std::span<const std::uint64_t> keys, std::span<float> out,
                               std::vector<bool>* absent) const {
-  const std::size_t width = stored_width();
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     const Slice slice = slice_of(t, keys);
     if (slice.empty()) continue;
-    std::vector<bool> own_absent(absent != nullptr ? slice.size() : 0);
-    tables_[t]->read_stored(keys.subspan(slice.begin, slice.size()),
-                            out.subspan(slice.begin * width, slice.size() * width),
+    std::vector<bool> own_absent(absent != nullptr ? slice.of(keys).size() : 0);
+    tables_[t]->read_stored(slice.of(keys), slice.of(out, stored_width()),
                             absent != nullptr ? &own_absent : nullptr);
     if (absent != nullptr)
       std::copy(own_absent.begin(), own_absent.end(),
@@ -164,16 +148,13 @@ void PartedTable::read_stored(std::span<const std::uint64_t> keys, std::span<flo
 
 void PartedTable::write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) {
   each_slice(keys, [&](std::size_t t, Slice slice) {
-    tables_[t]->write(keys.subspan(slice.begin, slice.size()), width,
-                      rows.subspan(slice.begin * width, slice.size() * width));
+    tables_[t]->write(slice.of(keys), width, slice.of(rows, width));
   });
 }
 
 std::size_t PartedTable::count_absent(std::span<const std::uint64_t> keys) const {
   std::atomic<std::size_t> absent = 0;
-  each_slice(keys, [&](std::size_t t, Slice slice) {
-    absent += tables_[t]->count_absent(keys.subspan(slice.begin, slice.size()));
-  });
+  each_slice(keys, [&](std::size_t t, Slice slice) { absent += tables_[t]->count_absent(slice.of(keys)); });
   return absent;
 }
 

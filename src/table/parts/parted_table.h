@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "table/parts/side_by_side.h"
@@ -49,7 +50,14 @@ class PartedTable final : public Table {
     std::size_t begin = 0;
     std::size_t end = 0;
     bool empty() const { return begin == end; }
-    std::size_t size() const { return end - begin; }
+    // Of what has `width` values for each of those keys.
+    template <class T>
+    std::span<T> of(std::span<T> all, std::size_t width = 1) const {
+      return all.subspan(begin * width, (end - begin) * width);
+    }
+    Contribution of(const Contribution& part, std::size_t dim) const {
+      return {of(part.keys), of(part.grads, dim), part.position};
+    }
   };
   RangeSpan ranges_of(std::size_t table) const { return {begins_[table], begins_[table + 1]}; }
   std::size_t table_of(RangeId range) const;

@@ -21,6 +21,10 @@ Status plan_ages(const TrainerOptions& options, const ModelKind& kind, TrainSpec
 // The model's tables, and that of ages where keys expire.
 std::vector<TableSpec> job_tables(const TrainSpec& spec, const Model& model);
 inline bool is_ages_table(const TableSpec& table) { return table.name == "ages"; }
+// Of its keys, which are counted as the model's rows.
+inline bool has_model_keys(const TableSpec& table) {
+  return table.kind == TableSpec::Kind::kSparse && !is_ages_table(table);
+}
 
 // A row of that table: the pass from 0 and the step in it; or -1, and how many steps before this training.
 inline constexpr std::size_t kAgeFloats = 2;

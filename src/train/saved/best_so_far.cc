@@ -94,7 +94,7 @@ void BestSoFar::forget_others(const std::string& place) {
 std::uint64_t model_rows(const Manifest& manifest) {
   std::uint64_t rows = 0;
   for (const TableManifest& table : manifest.tables) {
-    if (table.spec.kind == TableSpec::Kind::kSparse && !is_ages_table(table.spec)) rows += table.rows;
+    if (has_model_keys(table.spec)) rows += table.rows;
   }
   return rows;
 }
