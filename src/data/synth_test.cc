@@ -96,7 +96,9 @@ TEST(Synth, DaysDriftFromOneToTheNext) {
   int common = 0;
   for (const auto& [value, sum] : of_first) {
     if (sum.second < 300 || !of_next.contains(value) || !of_late.contains(value)) continue;
-    const auto mean = [&](const auto& sums) { return sums.at(value).first / sums.at(value).second; };
+    const auto mean = [&value = value](const auto& sums) {
+      return sums.at(value).first / sums.at(value).second;
+    };
     near += std::abs(mean(of_next) - mean(of_first)), far += std::abs(mean(of_late) - mean(of_first));
     ++common;
   }

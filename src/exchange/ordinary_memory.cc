@@ -103,7 +103,7 @@ void OrdinaryMemory::combine(std::byte* to, const std::vector<const std::byte*>&
   std::vector<std::byte> sum(sources[0], sources[0] + bytes_of({0, count}));
   for (std::size_t r = 1; r < sources.size(); ++r)
     arithmetic.apply(sum.data(), sum.data(), sources[r], count);
-  std::memcpy(to, sum.data(), sum.size());
+  std::copy(sum.begin(), sum.end(), to);
 }
 
 Status OrdinaryMemory::offer(Block window) {

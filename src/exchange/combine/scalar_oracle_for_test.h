@@ -77,7 +77,7 @@ T rounded(V value) {
 
 template <class V>
 V combined(Reduction reduction, V a, V b) {
-  __extension__ using Wide = __int128;
+  __extension__ using Wide = unsigned __int128;
   switch (reduction) {
     case Reduction::kProduct:
       if constexpr (std::is_integral_v<V>) return static_cast<V>(static_cast<Wide>(a) * b);

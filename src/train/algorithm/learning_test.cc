@@ -322,7 +322,7 @@ TEST(Learning, GossipWithoutGradientsBringsReplicasTogetherByTheSecondEigenvalue
       replicas[step.index].push_back(rows);
     };
     learn(problem, c);
-    const auto apart = [&](std::uint32_t step) {
+    const auto apart = [&, shards = shards](std::uint32_t step) {
       const std::vector<Point>& all = replicas[step];
       double sum = 0;
       for (std::size_t i = 0; i < problem.width; ++i) {

@@ -99,9 +99,8 @@ TEST(ShardReports, HaveABoundAndSamplesOfRowsASmallerOne) {
   ShardReports reports(store, 7, "a.svm");
   constexpr std::size_t kSamples = 1000;
   const std::size_t with_samples = to_text(of_step(1, kSamples)).size(), without = to_text(of_step(1)).size();
-  std::uint32_t step = 0;
-  while (step < 1000000 && put(reports, {0, ++step}, of_step(step, kSamples))) {
-  }
+  std::uint32_t step = 1;
+  while (step < 1000000 && put(reports, {0, step}, of_step(step, kSamples))) ++step;
   const std::size_t sampled = ShardReports::kSampledMax / with_samples;
   const std::size_t most = sampled + ShardReports::kWaitingMax / without;
   EXPECT_LT(step, most);

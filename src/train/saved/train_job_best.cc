@@ -32,10 +32,11 @@ Status TrainJob::take_up_best(const Scheduler::Imaged& job, const std::vector<Ke
   if (!best) return ok_status();
   auto found = best_->find(first_epoch() + *best + 1);
   if (found) {
-    staged_.emplace();
-    staged_->disk = std::make_unique<SystemDisk>();
-    staged_->epochs = *best + 1;
-    staged_->kept_at = *std::move(found);
+    Staged staged;
+    staged.disk = std::make_unique<SystemDisk>();
+    staged.epochs = *best + 1;
+    staged.kept_at = *std::move(found);
+    staged_ = std::move(staged);
     return ok_status();
   }
   // It ended just when that was to be kept: servers have that pass's model yet.
