@@ -43,29 +43,42 @@ bool may_be_zero(const TableSpec& spec) {
   return has_model_keys(spec) && spec.init.kind == InitSpec::Kind::kZero;
 }
 
-// Of a range of a table, whose rows of ages are `aged`, the rows of keys that are old enough; those of the
-// table of ages itself become ages. Returns how many are gone.
-std::uint64_t take_out_expired(const KeyAges& ages, const Answer& aged, std::uint32_t expire_after,
-                               const TableSpec& spec, Answer& scanned) {
+// Of a range of a table, the rows that stays(number, row) is not true of. Returns how many are gone.
+template <class Stays>
+std::uint64_t take_out(const Stays& stays, Answer& scanned) {
   if (scanned.keys.empty()) return 0;
   const std::size_t width = scanned.rows.size() / scanned.keys.size();
-  const std::vector<double> steps = ages.ages(scanned.keys, aged.keys, aged.rows.span());
   std::vector<std::uint64_t> keys;
   std::vector<float> rows;
   for (std::size_t i = 0; i < scanned.keys.size(); ++i) {
-    if (steps[i] >= expire_after) continue;
-    keys.push_back(scanned.keys[i]);
     const auto row = scanned.rows.span().subspan(i * width, width);
-    if (is_ages_table(spec)) {
-      rows.insert(rows.end(), {KeyAges::kBefore, static_cast<float>(steps[i])});
-    } else {
-      rows.insert(rows.end(), row.begin(), row.end());
-    }
+    if (!stays(i, row)) continue;
+    keys.push_back(scanned.keys[i]);
+    rows.insert(rows.end(), row.begin(), row.end());
   }
   const std::uint64_t gone = scanned.keys.size() - keys.size();
   scanned.keys = std::move(keys);
   scanned.rows = Rows(std::move(rows));
   return gone;
+}
+
+std::uint64_t take_out_zeros(const TableSpec& spec, Answer& scanned) {
+  return take_out([&](std::size_t, std::span<const float> row) { return !is_zero(row.first(spec.dim)); },
+                  scanned);
+}
+
+// Of a range of a table, whose rows of ages are `aged`, the rows of keys that are old enough; those of the
+// table of ages itself become ages. Returns how many are gone.
+std::uint64_t take_out_expired(const KeyAges& ages, const Answer& aged, std::uint32_t expire_after,
+                               const TableSpec& spec, Answer& scanned) {
+  if (scanned.keys.empty()) return 0;
+  const std::vector<double> steps = ages.ages(scanned.keys, aged.keys, aged.rows.span());
+  if (is_ages_table(spec)) {
+    std::vector<float> rows;
+    for (const double age : steps) rows.insert(rows.end(), {KeyAges::kBefore, static_cast<float>(age)});
+    scanned.rows = Rows(std::move(rows));
+  }
+  return take_out([&](std::size_t i, std::span<const float>) { return steps[i] < expire_after; }, scanned);
 }
 
 }  // namespace
@@ -234,19 +247,17 @@ Task<Status> TrainJob::collect_rows(ShardStore& store, TableId table, ModelWrite
       if (Status status = writer->begin_table(spec, out.rows, width); !status.ok()) co_return status;
       begun = true;
     }
+    if (options_.drop_zeros && may_be_zero(spec)) out.left_out += take_out_zeros(spec, scanned);
+    if (writer != nullptr) {
+      if (Status status = writer->append(scanned.keys, scanned.rows.span()); !status.ok()) co_return status;
+      continue;
+    }
     for (std::size_t i = 0; i < scanned.keys.size(); ++i) {
       const std::uint64_t key = scanned.keys[i];
-      const auto row = scanned.rows.span().subspan(i * width, width);
-      if (options_.drop_zeros && may_be_zero(spec) && is_zero(row.first(spec.dim))) {
-        ++out.left_out;
-        continue;
-      }
-      digest.add(dense ? key : unplace(key), row.first(spec.dim));
-      if (writer == nullptr) continue;
-      if (Status status = writer->append({&key, 1}, row); !status.ok()) co_return status;
+      digest.add(dense ? key : unplace(key), scanned.rows.span().subspan(i * width, spec.dim));
     }
   }
-  out.digest = digest.sum();
+  out.digest = begun ? writer->digest_of_table() : digest.sum();
   if (writer == nullptr || begun) co_return ok_status();
   co_return writer->begin_table(spec, out.rows, spec.dim);
 }

@@ -61,8 +61,9 @@ class ModelWriter {
   // Sparse: placed keys, strictly ascending over all calls. Dense: row numbers 0, 1, 2, ... over all calls.
   // `rows` holds stored_width floats for each key.
   Status append(std::span<const std::uint64_t> keys, std::span<const float> rows);
-  Status drop_table();  // Forgets the open table, which may begin anew.
-  Status end_table();   // kModel when fewer rows came than announced.
+  std::uint64_t digest_of_table() const;  // The sum of TableDigest over the open table's rows so far.
+  Status drop_table();                    // Forgets the open table, which may begin anew.
+  Status end_table();                     // kModel when fewer rows came than announced.
   // Makes the model visible and durable; returns its digest.
   Result<std::uint64_t> commit(const ModelSpec& model, std::map<std::string, std::string> options,
                                std::map<std::string, double> metrics,

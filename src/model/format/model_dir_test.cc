@@ -309,6 +309,46 @@ TEST(ModelDir, FailedWriteNamesPathAndBytesAndLeavesNothing) {
   EXPECT_EQ(folder.entries(), 0u);
 }
 
+TEST(ModelDir, RowsAppendedTogetherAreThoseAppendedOneByOne) {
+  TemporaryFolder folder;
+  SystemDisk disk;
+  std::vector<TestTable> tables = test_tables(fm_spec(8), 3000, 3);
+  TestTable& wide = tables.emplace_back();
+  wide.spec.name = "wide";
+  wide.spec.kind = TableSpec::Kind::kDense;
+  wide.spec.dim = 5000, wide.spec.rows = 3, wide.width = 10001;
+  wide.keys = {0, 1, 2};
+  for (std::size_t i = 0; i < 3 * wide.width; ++i) wide.rows.push_back(static_cast<float>(i));
+  const auto hashes = [&](std::size_t rows_at_once) {
+    std::unique_ptr<ModelWriter> writer = *ModelWriter::create(disk, folder / "model");
+    EXPECT_TRUE(write_tables(*writer, tables, rows_at_once).ok());
+    std::vector<std::string> found = {std::to_string(*writer->commit(fm_spec(8), {}, {}))};
+    for (const TestTable& table : tables) {
+      const std::string path = folder / "model" + "/" + table.spec.name + ".safetensors";
+      found.push_back(*hash_file(**disk.open(path)));
+    }
+    return found;
+  };
+  const std::vector<std::string> singly = hashes(1);
+  EXPECT_EQ(hashes(700), singly);
+  EXPECT_EQ(hashes(100000), singly);
+}
+
+TEST(ModelDir, ADigestIsThereWhileItsTableIsWritten) {
+  TemporaryFolder folder;
+  SystemDisk disk;
+  const TestTable table = test_tables(fm_spec(8), 20, 3).back();
+  std::unique_ptr<ModelWriter> writer = *ModelWriter::create(disk, folder / "model");
+  ASSERT_TRUE(writer->begin_table(table.spec, table.keys.size(), table.width).ok());
+  TableDigest digest(table.spec.dim);
+  for (std::size_t i = 0; i < table.keys.size(); ++i) {
+    const auto row = std::span(table.rows).subspan(i * table.width, table.width);
+    ASSERT_TRUE(writer->append({&table.keys[i], 1}, row).ok());
+    digest.add(unplace(table.keys[i]), row.first(table.spec.dim));
+    EXPECT_EQ(writer->digest_of_table(), digest.sum());
+  }
+}
+
 TEST(ModelDir, WriterRefusesRowsOutOfOrderOrNumber) {
   TemporaryFolder folder;
   SystemDisk disk;

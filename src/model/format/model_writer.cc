@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kDigestBytes = 1024;  // Of rows that are hashed together.
+constexpr std::size_t kDigestBytes = 1024;                  // Of rows that are hashed together.
+constexpr std::size_t kPieceBytes = std::size_t{16} << 10;  // Of rows whose columns are gathered together.
 
 }  // namespace
 
@@ -82,6 +83,10 @@ struct ModelWriter::OpenTable {
             std::size_t stored_width)
       : file(std::move(opened)), spec(table), rows(announced), width(stored_width), digest(table.dim) {}
 
+  // Of the rows that come next.
+  Status take_keys(std::span<const std::uint64_t> keys);
+  Status write(std::span<const float> of_rows);
+
   std::unique_ptr<File> file;
   TableSpec spec;
   std::uint64_t rows;
@@ -91,7 +96,40 @@ struct ModelWriter::OpenTable {
   std::vector<FileStream> streams;  // One a tensor.
   std::uint64_t written = 0;
   std::uint64_t next_key = 0;  // Smallest key that may come next.
+  std::vector<Key> user_keys;  // Of the rows being written, and of these one tensor.
+  std::vector<float> column;
 };
+
+Status ModelWriter::OpenTable::take_keys(std::span<const std::uint64_t> keys) {
+  const bool sparse = spec.kind == TableSpec::Kind::kSparse;
+  user_keys.resize(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const bool in_order = sparse ? keys[i] >= next_key && keys[i] != kNoPlace : keys[i] == next_key;
+    if (!in_order)
+      return {Code::kModel, fmt::format("table {}: row {} came out of order", spec.name, written + i)};
+    next_key = keys[i] + 1;
+    user_keys[i] = sparse ? unplace(keys[i]) : keys[i];
+  }
+  return ok_status();
+}
+
+Status ModelWriter::OpenTable::write(std::span<const float> of_rows) {
+  for (std::size_t i = 0; i < user_keys.size(); ++i)
+    digest.add(user_keys[i], of_rows.subspan(i * width, spec.dim));
+  auto stream = streams.begin();
+  if (spec.kind == TableSpec::Kind::kSparse) {
+    if (Status status = stream++->write(bytes_of(std::span(user_keys))); !status.ok()) return status;
+  }
+  if (width == spec.dim) return stream->write(bytes_of(of_rows));
+  for (std::size_t begin = 0; begin < width; begin += spec.dim) {
+    const std::size_t floats = std::min<std::size_t>(spec.dim, width - begin);
+    column.resize(user_keys.size() * floats);
+    for (std::size_t i = 0; i < user_keys.size(); ++i)
+      std::copy_n(of_rows.data() + i * width + begin, floats, column.data() + i * floats);
+    if (Status status = stream++->write(bytes_of(std::span(column))); !status.ok()) return status;
+  }
+  return ok_status();
+}
 
 ModelWriter::ModelWriter(Disk& disk, std::string path, StagedDirectory directory)
     : disk_(&disk), path_(std::move(path)), directory_(std::move(directory)) {}
@@ -127,35 +165,24 @@ Status ModelWriter::begin_table(const TableSpec& spec, std::uint64_t rows, std::
 Status ModelWriter::append(std::span<const std::uint64_t> keys, std::span<const float> rows) {
   THALWEG_CHECK(table_ && rows.size() == keys.size() * table_->width, "rows of the open table's width");
   OpenTable& table = *table_;
-  const bool sparse = table.spec.kind == TableSpec::Kind::kSparse;
   if (keys.size() > table.rows - table.written) {
     return {Code::kModel,
             fmt::format("table {} has more rows than the {} announced", table.spec.name, table.rows)};
   }
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const bool in_order =
-        sparse ? keys[i] >= table.next_key && keys[i] != kNoPlace : keys[i] == table.next_key;
-    if (!in_order) {
-      return {Code::kModel,
-              fmt::format("table {}: row {} came out of order", table.spec.name, table.written + i)};
-    }
-    table.next_key = keys[i] + 1;
-    const std::span<const float> row = rows.subspan(i * table.width, table.width);
-    const Key key = sparse ? unplace(keys[i]) : keys[i];
-    table.digest.add(key, row.first(table.spec.dim));
-    std::size_t stream = 0;
-    if (sparse) {
-      if (Status status = table.streams[stream++].write(bytes_of(std::span(&key, 1))); !status.ok())
-        return status;
-    }
-    for (std::size_t column = 0; column < row.size(); column += table.spec.dim) {
-      const std::size_t width = std::min<std::size_t>(table.spec.dim, row.size() - column);
-      const std::span<const float> part = row.subspan(column, width);
-      if (Status status = table.streams[stream++].write(bytes_of(part)); !status.ok()) return status;
-    }
+  const std::size_t at_once = std::max<std::size_t>(1, kPieceBytes / (table.width * sizeof(float)));
+  for (std::size_t done = 0; done < keys.size(); done += at_once) {
+    const std::size_t count = std::min(at_once, keys.size() - done);
+    if (Status status = table.take_keys(keys.subspan(done, count)); !status.ok()) return status;
+    const auto of_rows = rows.subspan(done * table.width, count * table.width);
+    if (Status status = table.write(of_rows); !status.ok()) return status;
+    table.written += count;
   }
-  table.written += keys.size();
   return ok_status();
+}
+
+std::uint64_t ModelWriter::digest_of_table() const {
+  THALWEG_CHECK(table_, "a table is open");
+  return table_->digest.sum();
 }
 
 Status ModelWriter::drop_table() {
