@@ -38,7 +38,9 @@ class ExchangeMatrix {
   static constexpr Density kUsual = Density::kAll;
 #endif
 
-  ExchangeMatrix(std::uint32_t ranks, Density density) : ranks_(ranks), density_(density) {}
+  // From one `turn` to the next, other sizes: ten of them, and for large vectors 14, make kTwoEach all.
+  ExchangeMatrix(std::uint32_t ranks, Density density, std::uint64_t turn = 0)
+      : ranks_(ranks), density_(density), turn_(turn) {}
 
   // Calls `run` with each MatrixCase until it returns other than "", which it returns with the case's name.
   template <class Run>
@@ -103,8 +105,9 @@ class ExchangeMatrix {
     }
     const std::size_t variants = 2 * counts.size();
     const std::size_t chosen = density_ == Density::kAll ? variants : density_ == Density::kTwoEach ? 2 : 1;
-    const std::size_t first =
-        density_ == Density::kAll ? 0 : turns_[static_cast<std::size_t>(what.operation)]++ % variants;
+    const std::size_t first = density_ == Density::kAll
+                                  ? 0
+                                  : (turn_ + turns_[static_cast<std::size_t>(what.operation)]++) % variants;
     ++combinations_;
     for (std::size_t i = 0; i < chosen; ++i) {
       const std::size_t variant = (first + i * (variants / chosen)) % variants;
@@ -129,6 +132,7 @@ class ExchangeMatrix {
 
   const std::uint32_t ranks_;
   const Density density_;
+  const std::uint64_t turn_;
   std::uint64_t combinations_ = 0;
   std::uint64_t cases_ = 0;
   std::array<std::uint64_t, kOperations> turns_{};  // Combinations of each operation.

@@ -1,4 +1,5 @@
 """Jobs of several processes of the program, for tests that start them, wait for what they say and hurt them."""
+import functools
 import json
 import os
 import random
@@ -72,6 +73,13 @@ class ClusterJobs(ProgramTest):
         done = subprocess.run(self.command(*flags, train=train), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return last_json(done.stdout)
+
+    @classmethod
+    @functools.cache
+    def calm_digest(cls, *flags):
+        """Of the model of a job that nothing disturbs."""
+        done = subprocess.run([PROGRAM, "train", cls.train, "--json", *flags], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+        return last_json(done.stdout)["model_digest"]
 
     def start_job(self, *flags, train=None, **more):
         """Its words go to a file, so that they can be waited for."""

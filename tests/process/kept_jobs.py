@@ -1,4 +1,5 @@
 """Jobs whose scheduler keeps a state, for tests that kill it and start it again."""
+import functools
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ class KeptJobs(ClusterJobs):
         cls.calm = cls.undisturbed(WORK)
 
     @classmethod
+    @functools.cache
     def undisturbed(cls, work):
         done = subprocess.run([PROGRAM, "train", cls.train, "--valid", cls.valid, "--json", *work], capture_output=True, text=True,
                               timeout=PATIENCE_S, check=True)

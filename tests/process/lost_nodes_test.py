@@ -21,7 +21,7 @@ def kill_if_alive(pid):
 class LostNodesTest(ClusterJobs):
     # Each worker is killed in one of the rounds, so the one that combines for all is.
     def test_a_killed_lead_changes_no_bit(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        calm = self.calm_digest("--epochs", "60", "--batch", "256")
         for combine, victim in [("machine", 0), ("tree:1", 0), ("machine", 1), ("machine", 2)][:times(4)]:
             job = self.start_long_job("--epochs", "60", "--batch", "256", "--combine", combine)
             os.kill(sorted(children_of(job.pid, "worker"))[victim], signal.SIGKILL)
@@ -30,7 +30,7 @@ class LostNodesTest(ClusterJobs):
             self.assertEqual(last_json(out)["model_digest"], calm)
 
     def test_a_killed_worker_changes_no_bit(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        calm = self.calm_digest("--epochs", "60", "--batch", "256")
         for round_number in range(times(3)):
             job = self.start_long_job("--epochs", "60", "--batch", "256")
             self.await_epoch(job, 1 + 8 * round_number)
@@ -53,7 +53,7 @@ class LostNodesTest(ClusterJobs):
                 self.assertEqual(last_json(out)["staleness_max"], 2)
 
     def test_a_stopped_worker_is_replaced_and_fenced(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        calm = self.calm_digest("--epochs", "60", "--batch", "256")
         job = self.start_long_job("--epochs", "60", "--batch", "256", "--timeout", "8s")
         victim = children_of(job.pid, "worker")[0]
         os.kill(victim, signal.SIGSTOP)
@@ -84,7 +84,7 @@ class LostNodesTest(ClusterJobs):
 
     # Alone, and with a worker, whose shards begin again with rows that the lost server had shown.
     def test_a_killed_server_whose_ranges_have_copies_changes_no_bit(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        calm = self.calm_digest("--epochs", "60", "--batch", "256")
         for round_number, workers in enumerate((0, 1, 0, 1)[:times(4)]):
             job = self.start_long_job("--epochs", "60", "--batch", "256")
             self.await_epoch(job, 1 + 8 * round_number)
@@ -100,7 +100,7 @@ class LostNodesTest(ClusterJobs):
     # More than have a range, where all of them came at a time.
     def test_servers_killed_one_after_the_other_change_no_bit(self):
         epochs = str(times(200))
-        calm = self.run_job("--epochs", epochs, "--batch", "256")["model_digest"]
+        calm = self.calm_digest("--epochs", epochs, "--batch", "256")
         job = self.start_long_job("--servers", "4", "--epochs", epochs, "--batch", "256", "--replicas", "2")
         victims = children_of(job.pid, "server")
         for victim in victims[:2]:
@@ -118,7 +118,7 @@ class LostNodesTest(ClusterJobs):
         self.assertEqual(err.count("key ranges go on at"), 3, err)
 
     def test_a_stopped_server_whose_ranges_have_copies_is_replaced_and_fenced(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        calm = self.calm_digest("--epochs", "60", "--batch", "256")
         job = self.start_long_job("--epochs", "60", "--batch", "256", "--replicas", "2", "--timeout", "8s")
         victim = children_of(job.pid, "server")[0]
         os.kill(victim, signal.SIGSTOP)
@@ -159,7 +159,7 @@ class LostNodesTest(ClusterJobs):
 
     # Their starter knows at once, whatever their connections tell later.
     def test_the_death_of_a_worker_is_known_before_its_silence(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        calm = self.calm_digest("--epochs", "60", "--batch", "256")
         for how, said in ((signal.SIGKILL, "was ended by signal 9 (Killed)"), (signal.SIGTERM, "ended with exit code 130")):
             job = self.start_long_job("--epochs", "60", "--batch", "256", "--verbose")
             victim = children_of(job.pid, "worker")[0]
@@ -171,7 +171,7 @@ class LostNodesTest(ClusterJobs):
             self.assertNotIn("not connected for", err.split(said)[0])
 
     def test_a_worker_killed_before_the_job_begins_is_replaced(self):
-        calm = self.run_job()["model_digest"]
+        calm = self.calm_digest()
         replaced = 0
         for _ in range(40):
             job = self.start_job("--processes", "--servers", "2", "--workers", "2", "--verbose")

@@ -75,7 +75,7 @@ class StatusTest(ClusterJobs):
         self.end(job)
 
     def test_a_killed_server_is_seen_to_be_lost_and_made_good(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        calm = self.calm_digest("--epochs", "60", "--batch", "256")
         job, address = self.start_copied_job("--epochs", "60")
         victim = self.status(address)["nodes"][1]
         os.kill(victim["pid"], signal.SIGKILL)
@@ -122,7 +122,7 @@ class StatusTest(ClusterJobs):
 
     # Each asker is a stranger: none is a member afterwards, and none holds anything up.
     def test_being_asked_changes_nothing(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        calm = self.calm_digest("--epochs", "60", "--batch", "256")
         job, address = self.start_copied_job("--epochs", "60")
 
         def ask():
