@@ -228,7 +228,7 @@ void RequestBook::on_answer(NodeId from, Frame& frame) {
           !THALWEG_BUG(kBarrierByOldMap)) {
         THALWEG_REACHED(kBarrierAhead);
         retry_refused(part);
-        return member_.tell(Op::kGetMap, ok_status(), {}, *turn_.out);
+        return ask_for_map();
       }
       return finish_part(found, frame);
     case Code::kRetry:
@@ -239,12 +239,20 @@ void RequestBook::on_answer(NodeId from, Frame& frame) {
       return retry_refused(part);
     case Code::kStale:
       THALWEG_REACHED(kMapFetched);
-      return member_.tell(Op::kGetMap, ok_status(), {}, *turn_.out);
+      return ask_for_map();
     default: {
       const auto request = part.request;
       finish(request, {frame.head.code, fmt::format("{}: {}", node_name(from), status_of(frame).message())});
     }
   }
+}
+
+// Many answers may say so, and a worker that reads a map for each of them does nothing else.
+void RequestBook::ask_for_map() {
+  if (map().epoch == asked_as_of_ && turn_.now < ask_again_at_) return;
+  asked_as_of_ = map().epoch;
+  ask_again_at_ = turn_.now + limits::kRetryFirst;
+  member_.tell(Op::kGetMap, ok_status(), {}, *turn_.out);
 }
 
 // The peer is there and was not ready, which is over sooner than a loss would be noticed.

@@ -79,6 +79,7 @@ class RequestBook {
   static bool is_timed(const RequestPart& part);
   void note_word(RequestPart& part);
   void note_kept(RequestPart& part);
+  void ask_for_map();
   void retry_refused(RequestPart& part);
   void cut_anew(std::uint32_t number);
   void finish_part(Parts::iterator found, Frame& frame);
@@ -101,6 +102,9 @@ class RequestBook {
   RetryTimer retry_timer_;
   std::uint64_t sent_bytes_ = 0;
   Instant wake_ = kNever;
+  // A newer map: the one that was known then, and until when an answer may come.
+  std::uint32_t asked_as_of_ = 0;
+  Instant ask_again_at_{};
 };
 
 }  // namespace thalweg
