@@ -252,6 +252,17 @@ TEST(SchedulerDrain, WhoIsNeededStays) {
 }
 
 // Another takes the place of a joiner that is lost.
+// It may have died before it could be spoken to.
+TEST(SchedulerDrain, WhoIsNeededStaysWhereANewcomerHasYetToSpeak) {
+  DrainedJob job(3, 2);
+  job.ask(2);
+  job.scheduler.on_frame(job.now, temporary(9), join(Role::kServer), job.out);
+  job.lose(1);
+  EXPECT_EQ(job.state(2), NodeState::kAlive);
+  EXPECT_NE(status_of(job.ask(2)).message().find("stays"), std::string::npos);
+  for (const PlacedRun& run : job.placement().runs()) EXPECT_EQ(run.chain.size(), 2u);
+}
+
 TEST(SchedulerDrain, GoesOnWhereAnotherIsLost) {
   DrainedJob job(4, 2);
   job.ask(1);
