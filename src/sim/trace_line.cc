@@ -38,6 +38,13 @@ std::string map_text(const Frame& frame) {
   std::string out = fmt::format("map {}{}:", map->epoch, map->closing ? ", closing" : "");
   for (std::size_t s = 0; s < map->shards.size(); ++s)
     out += fmt::format(" {}@worker-{}/{}", s, map->shards[s].worker, map->shards[s].owner_epoch);
+  for (std::size_t t = 0; t < map->placement.size(); ++t) {
+    out += fmt::format("; table {}:", t);
+    for (const PlacedRun& run : map->placement[t].runs()) {
+      out += fmt::format(" [{},{}) at {}", run.ranges.begin, run.ranges.end, fmt::join(run.chain, "-"));
+      if (run.joining != 0) out += fmt::format(" joining by {}", run.joining);
+    }
+  }
   return out;
 }
 

@@ -34,7 +34,7 @@ TEST(Drains, RandomJobsGoOnWithoutServersThatLeave) {
   if (kEveryForTest > 1) return;  // The rest counts what all seeds reach.
   EXPECT_GT(all.refused, 300u);
   EXPECT_GT(all.left, 150u);
-  EXPECT_GT(all.copied, 700u);
+  EXPECT_GT(all.copied, 600u);
   EXPECT_GT(all.lost, 0u);
   EXPECT_GT(all.stayed, 0u);
   EXPECT_GT(lost, 20u);  // Beside servers that left.

@@ -42,6 +42,7 @@ std::uint32_t Cluster::start_server() {
                         0,
                         programs_.store_cut,
                         programs_.cut_piece_bytes};
+  options.copy_piece_bytes = 1 + plan_.seed % 300;
   if (births_ % 2 == 1) options.threads = std::make_shared<LastPartFirst>();
   auto server = std::make_unique<Server>(std::move(options));
   Server* raw = server.get();
@@ -152,7 +153,8 @@ void Cluster::deliver(std::uint32_t slot) {
 
 // Whether what has come is a frame that a node is given.
 bool Cluster::survives(Mail& mail) {
-  if (mail.connection != kAnyConnection && mail.connection != network_.connection(mail.link)) {
+  const bool cut_off = mail.connection != kAnyConnection && mail.connection != network_.connection(mail.link);
+  if (cut_off || (mail.receiver != nullptr && mail.life != mail.receiver->life)) {
     if (trace_) trace_(loss_line(now_, mail.from, processes_[mail.to]->id, mail.frame, Fate::kCutOff));
     return false;
   }
@@ -321,6 +323,7 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
     Mail& mail = mails_[slot];
     mail.to = link.to;
     mail.receiver = receiver;
+    mail.life = receiver->life;
     mail.from = from.id;
     mail.frame = std::move(arrival.frame);
     mail.damaged = std::move(arrival.damaged);

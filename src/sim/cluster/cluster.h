@@ -188,6 +188,7 @@ class Cluster {
     std::uint32_t connection = 0;       // Kept nodes' signs of life do not depend on theirs.
     RoomLinks::Passage passage{};       // Of a frame in the room.
     const Process* receiver = nullptr;  // Not in the room: who has that place, or had it as this was sent.
+    std::uint64_t life = 0;             // Of the receiver then.
   };
   static constexpr std::uint32_t kAnyConnection = ~0u;
 

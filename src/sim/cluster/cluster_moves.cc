@@ -109,10 +109,11 @@ void Cluster::hand_over(const Offer& offer) {
 // Of a range that others have taken over, theirs.
 Contents Cluster::contents(TableId table) const {
   std::map<NodeId, const Server*> servers;
+  const Placement& placement = scheduler().map().placement.at(table.value);
   for (const auto& process : processes_) {
     const Node* node = process->node != nullptr ? process->node.get() : process->corpse.get();
     const NodeId id = process->id;
-    const auto places = [&](const Placement& placement) { return placement.places(id.index); };
+    const auto places = [&](const Placement& of) { return of.places(id.index); };
     if (id.role == Role::kServer && std::ranges::any_of(scheduler().map().placement, places))
       servers[id] = static_cast<const Server*>(node);
   }
@@ -121,15 +122,31 @@ Contents Cluster::contents(TableId table) const {
     all.keys.insert(all.keys.end(), keys.begin(), keys.end());
     all.rows.insert(all.rows.end(), rows.begin(), rows.end());
   };
-  for (std::uint16_t range = 0; range < plan_.tables[table.value].ranges; ++range) {
+  const auto take_range = [&](const Table& part, RangeId range) {
+    if (!part.owned().contains(range)) return false;
+    part.scan(range, [&](const RowsView& view) { take(view.keys, view.rows); });
+    return true;
+  };
+  for (std::uint16_t r = 0; r < plan_.tables[table.value].ranges; ++r) {
+    const RangeId range{r};
+    bool found = false;
     for (const auto& [id, server] : servers) {
       if (table.value >= server->tables().size()) continue;
       const Table& part = server->tables()[table.value]->table();
       all.width = part.stored_width();
-      if (part.owned().contains(RangeId{range}))
-        part.scan(RangeId{range}, [&](const RowsView& view) { take(view.keys, view.rows); });
-      const auto given_up = server->given_up().find({table, RangeId{range}});
-      if (given_up != server->given_up().end()) take(given_up->second.keys, given_up->second.rows);
+      found = take_range(part, range) || found;
+      const auto given_up = server->given_up().find({table, range});
+      if (given_up == server->given_up().end()) continue;
+      take(given_up->second.keys, given_up->second.rows);
+      found = true;
+    }
+    // Who was to own it was killed before it learnt of that, and the job was over before anybody else did.
+    for (const std::uint32_t index : placement.run_of(range).in_sync()) {
+      const auto server = servers.find(server_node(index));
+      if (found || server == servers.end() || table.value >= server->second->copies().size()) continue;
+      TableHost& copies = *server->second->copies()[table.value];
+      copies.redo(0);
+      found = take_range(copies.table(), range);
     }
   }
   return all;
