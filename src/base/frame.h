@@ -45,7 +45,7 @@ enum class Op : std::uint8_t {
   kStatusReply = 27,
   kCheckpoint = 28,  // Scheduler to server: take a step boundary's rows. Answered by kCheckpointReplies.
   kCheckpointReply = 29,
-  kCopy = 30,    // Server to one who joins a chain: a piece of what a range holds. Answered by kEntryReply.
+  kCopy = 30,    // Server to one who joins a chain: some rows of a range. Answered by kEntryReply.
   kJoined = 31,  // Server to scheduler: it has the ranges whose chains it was to join.
   kDrain = 32,   // Anybody to the scheduler: a server is to leave. Each is answered by how far that is.
   kDrainReply = 33,
@@ -55,16 +55,20 @@ inline constexpr std::uint8_t kOpMax = 34;
 const char* op_name(Op op);
 
 namespace frame_flags {
-inline constexpr std::uint8_t kEndOfEpoch = 1;  // Push: the shard has no more steps in this epoch.
-inline constexpr std::uint8_t kReadOnly = 2;    // Pull: no push depends on it. Scan: only count the rows.
-// Push: the shard has no more steps in any epoch. Report: its program has ended well.
+// Push: the shard has no more steps in this epoch. Copy: the range has no rows behind these.
+inline constexpr std::uint8_t kEndOfEpoch = 1;
+// Pull: no push depends on it. Scan: only count the rows. Copy: how many the next rows are to be, and a
+// digest.
+inline constexpr std::uint8_t kReadOnly = 2;
+// Push: the shard has no more steps in any epoch. Report: its program has ended well. Copy: nothing is to
+// come.
 inline constexpr std::uint8_t kEndOfWork = 4;
 inline constexpr std::uint8_t kLate =
     8;  // A pull's answer: its step has closed, and a push to it is dropped.
 inline constexpr std::uint8_t kNewer = 16;  // Pull: answered when there are rows of a later version than its.
 inline constexpr std::uint8_t kKept =
     32;  // Waiting: the push has come, and is answered once others have it too.
-inline constexpr std::uint8_t kState = 64;  // Load: not rows, but what else is known of the range.
+inline constexpr std::uint8_t kState = 64;  // Load, copy: not rows, but what else is known of the range.
 inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kLate | kNewer | kKept | kState;
 }  // namespace frame_flags
 

@@ -51,9 +51,10 @@ inline constexpr std::size_t kEntriesInFlightMax = 1024;  // Of a log, to one se
 inline constexpr std::size_t kRedoBytesMax = std::size_t{8} << 20;
 inline constexpr std::size_t kLogBytesMax = std::size_t{256}
                                             << 20;  // Not acknowledged; above it, pushes are put off.
-// To servers that join chains, of one server, and not acknowledged; one range's at least. In pieces.
-inline constexpr std::size_t kCopyBytesInFlight = std::size_t{256} << 10;
-inline constexpr std::size_t kCopyPieceBytes = std::size_t{1} << 20;
+// To servers that join chains, of one server, and not acknowledged.
+inline constexpr std::size_t kCopyPiecesInFlight = 2;
+inline constexpr std::uint64_t kRowsExpectedMax = 1u << 24;  // For which there is room before they come.
+inline constexpr std::size_t kCopyPieceBytes = std::size_t{32} << 10;
 
 // Groups.
 inline constexpr std::uint16_t kChannelsMax = 1024;    // Of one pair of ranks; most are never used.

@@ -79,6 +79,7 @@ enum class Bug {
   kJoinedUnseen,         // A server says that it has copies before it has been sent any.
   kMarksUncopied,        // Whoever joins a chain does not learn which pushes have arrived.
   kHeldCounted,          // It is told that such have as no copy has yet.
+  kCopiedAhead,          // It is told changes of rows that have yet to be sent, which have them.
   kOpenStepsUncopied,    // It is sent a range while that lacks what was acknowledged of open steps.
   kLeavesEarly,          // A server that is to leave goes as soon as any other has its ranges.
   kTrimmedEarly,         // Others leave a chain before who comes behind them has what they have.

@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace thalweg::replication {
+namespace {
+
+bool is_change(const Frame& frame) { return frame.head.op != Op::kCopy; }
+
+}  // namespace
 
 std::uint64_t Outbox::add(StreamId to, Frame frame) {
   Stream& stream = streams_[to];
@@ -11,7 +16,9 @@ std::uint64_t Outbox::add(StreamId to, Frame frame) {
   frame.head.version = to.attempt;
   frame.head.step = step_of(stream.first + stream.entries.size());
   bytes_ += frame.size_bytes();
-  stream.entries.push_back({++position_, std::move(frame)});
+  ++position_;
+  if (is_change(frame)) newest_ = position_;
+  stream.entries.push_back({position_, std::move(frame)});
   return position_;
 }
 
@@ -100,7 +107,8 @@ std::vector<std::pair<StreamId, Frame>> Outbox::drop(const std::function<bool(St
 std::uint64_t Outbox::committed() const {
   std::uint64_t before = position_ + 1;
   for (const auto& [to, stream] : streams_) {
-    if (!stream.entries.empty()) before = std::min(before, stream.entries.front().position);
+    const auto change = std::ranges::find_if(stream.entries, is_change, &Entry::frame);
+    if (change != stream.entries.end()) before = std::min(before, change->position);
   }
   return before - 1;
 }

@@ -51,8 +51,9 @@ class Outbox {
   // Ends such streams. What has not been acknowledged, of each in order.
   std::vector<std::pair<StreamId, Frame>> drop(const std::function<bool(StreamId)>& over);
 
-  std::uint64_t newest() const { return position_; }
-  // All entries up to this position have been acknowledged.
+  // Of the last change; what is sent to who joins is none, as others have it.
+  std::uint64_t newest() const { return newest_; }
+  // All changes up to this position have been acknowledged.
   std::uint64_t committed() const;
   // Whether this one has, which went to `to`, or never will, for that is lost.
   bool acknowledged(StreamId to, std::uint64_t position) const {
@@ -83,7 +84,7 @@ class Outbox {
   void send_new(Instant now, StreamId to, Stream& stream, const Send& send);
 
   std::map<StreamId, Stream> streams_;
-  std::uint64_t position_ = 0;
+  std::uint64_t position_ = 0, newest_ = 0;
   std::size_t bytes_ = 0;
 };
 

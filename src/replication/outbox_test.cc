@@ -52,6 +52,26 @@ TEST(Outbox, WhatAllHaveIsWhatEachStreamHas) {
   EXPECT_EQ(job.outbox.committed(), job.outbox.newest());
 }
 
+// Others have it: nobody's answer waits for it.
+TEST(Outbox, WhatIsSentToWhoJoinsIsNoChange) {
+  Sent job;
+  Frame piece;
+  piece.head.op = Op::kCopy;
+  job.outbox.add(kOther, piece);
+  EXPECT_GE(job.outbox.committed(), job.outbox.newest());
+  const std::uint64_t change = job.outbox.add(kOne, {});
+  job.outbox.add(kOther, piece);
+  EXPECT_EQ(job.outbox.newest(), change);
+  EXPECT_LT(job.outbox.committed(), change);
+  job.outbox.on_acknowledged(job.now, kOne, 2);
+  EXPECT_GE(job.outbox.committed(), change);
+  const std::uint64_t behind = job.outbox.add(kOther, {});
+  job.outbox.on_acknowledged(job.now, kOther, 3);
+  EXPECT_LT(job.outbox.committed(), behind);
+  job.outbox.on_acknowledged(job.now, kOther, 4);
+  EXPECT_GE(job.outbox.committed(), behind);
+}
+
 TEST(Outbox, GivesBackWhatALostServerHasNotAcknowledged) {
   Sent job;
   job.outbox.add(kOne, {});

@@ -31,6 +31,8 @@ struct ServerOptions {
   std::size_t cut_piece_bytes = kCutPieceBytes;  // Of rows, that are handed to be stored in one turn.
   bool heirs_come = true;                 // As TableHost has it: not where all workers are of this process.
   std::shared_ptr<SideBySide> threads{};  // Share the work of large pulls and steps.
+  std::size_t copy_piece_bytes =
+      limits::kCopyPieceBytes;  // Of a range, that are sent to a joiner in one turn.
 };
 
 class Server final : public Node {
@@ -132,16 +134,28 @@ class Server final : public Node {
   void forget_cut(Transport& out);
   void report_checkpoint(Transport& out) const;
   using RangeOf = std::pair<TableId, RangeId>;
+  // A copy on its way: what is known of the range, its rows, what these come to, and what is known then.
   struct Unsent {
     RangeOf range;
     std::uint32_t joining = 0;
+    enum class Next { kKnown, kRows, kDigests } next = Next::kKnown;
+    std::uint64_t from = 0;  // The next row.
   };
   void follow_joins(Transport& out);
   void send_copies(Transport& out);
+  // Whether an attempt to join has brought any of it.
+  bool has_of(RangeOf range, std::uint32_t attempt) const;
+  static Unsent going_on(const std::deque<Unsent>& before, Unsent unsent);
   // Where this server has a range of whose chain it is.
   TableHost& host_of(RangeOf range) const;
-  void send_copy(const Unsent& unsent);
+  // Whether that was all.
+  bool send_piece(Unsent& unsent);
+  void send_known(const Unsent& unsent, const CopyState& known, std::uint8_t flags);
+  void add_piece(const Unsent& unsent, Frame piece, std::size_t bytes);
   Status take_piece(NodeId from, const Frame& piece);
+  struct Arriving;
+  Status take_rows(Arriving& arriving, TableHost& host, const Frame& piece);
+  Status take_known(Arriving& arriving, TableHost& host, const Frame& piece);
   void tell_joined(Transport& out) const;
 
   // Who waits for which request of its own; a repeat replaces it.
@@ -175,7 +189,9 @@ class Server final : public Node {
   std::map<RangeOf, std::uint32_t> joining_, joined_;
   struct Arriving {
     std::uint32_t joining = 0;
-    std::vector<std::byte> bytes;
+    std::vector<std::byte> bytes;  // Of what is known besides rows.
+    bool begun = false;
+    std::uint64_t compared = 0;  // Rows before this one have been.
   };
   std::map<RangeOf, Arriving> arriving_;
   // Of chains that others join behind this server: by which attempt they have been sent a copy, who has yet

@@ -237,7 +237,7 @@ void TableHost::apply_part(const PushEntry& entry, RangeSpan ranges) {
   if (entry.step >= policy_->closed(gate_.clocks())) {
     open_steps_.add(table_->spec(), entry, {ranges, std::move(part)});
   } else if (defers_) {
-    redo_.add(entry.step, ranges, std::move(part));
+    redo_later(entry.step, ranges, std::move(part));
   } else if (!part.empty()) {
     const Contribution now = view(part.keys, part.values);
     change_rows({&now, 1});

@@ -3,7 +3,9 @@
 // told by check(), which changes nothing; what changes is an entry; apply() cannot fail.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -107,11 +109,21 @@ class TableHost {
   Step cut_clock() const;
   // Rows of some range hold steps before this one, and no rows hold a later one.
   Step applied() const { return applied_; }
-  // What whoever keeps a copy of a range would know now, had it been told all. Precondition: it is owned, and
-  // logs_all().
+  // What whoever keeps a copy of a range would know now, had it been told all, but for its rows.
+  // Precondition: it is owned, and logs_all().
   CopyState copy_state(RangeId range);
-  // Begins a copy with that, in the place of any other. Unless OK, it has none.
-  Status join(CopyState copy);
+  // Of the rows that such a copy would have now, so many from row `from` on, or what is left of them.
+  Payload copied_rows(RangeId range, std::uint64_t from, std::size_t count);
+  // How many rows are about so many bytes; one at least.
+  std::size_t rows_in(std::size_t bytes) const { return std::max<std::size_t>(1, bytes / row_bytes()); }
+  // Begins a copy with what is known of it, in the place of any other. Unless OK, it has none. Its rows come
+  // piece by piece; until then what changes them is in the pieces that are to come, and left out.
+  Status begin_copy(CopyState known);
+  // The next rows, ascending. Unless OK, they do not follow those before. Precondition: it lacks some.
+  Status fill_copy(RangeId range, const Payload& rows, bool last);
+  bool fills_copy(RangeId range) const { return filled_.contains(range); }
+  // It has all rows, and so much is known besides. Unless OK, entries since it began have told it otherwise.
+  Status end_copy(CopyState known);
 
   // All that is known of a range. Precondition: it is owned, and nothing is left to redo.
   RangeState state_of(RangeId range) const;
@@ -175,6 +187,9 @@ class TableHost {
   // Whether a step boundary is a state of all that has come.
   bool in_lockstep() const { return policy_->keeps_steps() && !policy_->drops_late(); }
   void apply_part(const PushEntry& entry, RangeSpan ranges);
+  // What of a change is to rows that a copy has. Precondition: ranges that lack some are told of one by one.
+  Payload to_rows_there(RangeSpan ranges, Payload change) const;
+  void redo_later(Step step, RangeSpan ranges, Payload change);
   void apply_counted(const PushEntry& entry, StaleRun run);
   Status check_rounds(const RangeState& state) const;
   void advance_clock(ShardId shard);
@@ -206,9 +221,10 @@ class TableHost {
   bool defers_ = false;  // A copy's.
   BeforeImages images_;  // Of copies, and of what was one.
   bool keeps_images_ = false;
-  std::set<Step> open_arrivals_;  // Of which something has come; where images are kept.
-  std::vector<Step> copied_;      // By range: sums of steps before this one are in the copies.
-  std::optional<Step> cut_at_;    // Before which a cut is wanted.
+  std::set<Step> open_arrivals_;             // Of which something has come; where images are kept.
+  std::vector<Step> copied_;                 // By range: sums of steps before this one are in the copies.
+  std::map<RangeId, std::uint64_t> filled_;  // Of copies that lack rows: those before this one have come.
+  std::optional<Step> cut_at_;               // Before which a cut is wanted.
   std::optional<TableCut> cut_;
   std::optional<RowWalk> walk_;  // Of the cut's rows.
   CutMark mark_;                 // Of the cut that is wanted.

@@ -227,6 +227,10 @@ void DenseTable::scan(RangeId range, const std::function<void(const RowsView&)>&
   }
 }
 
+std::size_t DenseTable::rows_of(RangeId range) const {
+  return static_cast<std::size_t>(first_row_of(range.value + 1u) - first_row_of(range.value));
+}
+
 Status DenseTable::load(RangeId range, const RowsView& rows) {
   if (Status keys = check_keys(rows.keys, only(range)); !keys.ok()) return keys;
   if (Status width = check_width(spec_, rows.width, width_); !width.ok()) return width;

@@ -60,6 +60,16 @@ void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>
   flush();
 }
 
+std::size_t SparseTable::rows_of(RangeId range) const {
+  return owned_.contains(range) ? blocks_[range.value].size() : 0;
+}
+
+void SparseTable::expect(RangeId range, std::size_t rows) {
+  shown_.forget();
+  SparseBlock& block = blocks_[range.value];
+  block.reserve(rows - std::min(rows, block.size()));
+}
+
 Status SparseTable::load(RangeId range, const RowsView& rows) {
   if (Status keys = check_keys(rows.keys, only(range)); !keys.ok()) return keys;
   if (Status width = check_width(spec_, rows.width, width_); !width.ok()) return width;

@@ -95,6 +95,10 @@ class Table {
   }
   // All stored rows of one range, in blocks; scans and moves go through these two.
   virtual void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const = 0;
+  // So many rows of one range are there, or, dense, can be.
+  virtual std::size_t rows_of(RangeId range) const = 0;
+  // Makes room for so many rows of one range, which are to come ascending.
+  virtual void expect(RangeId, std::size_t /*rows*/) {}
   // `rows` have their state or not. kModel, kRefused: not as they should be; nothing has changed.
   virtual Status load(RangeId range, const RowsView& rows) = 0;
   // Holds these ranges as well, as if nothing had been pushed to them yet. Precondition: it holds none of

@@ -98,7 +98,8 @@ constexpr Planted kCopyBugs[] = {
     {Bug::kEntryTwice, "EntryTwice", Checker::kCopies, Checker::kBits},
     {Bug::kJoinedUnseen, "JoinedUnseen", Checker::kCopies},
     {Bug::kMarksUncopied, "MarksUncopied", Checker::kEnds, Checker::kCopies},
-    {Bug::kHeldCounted, "HeldCounted", Checker::kBits, Checker::kReaders},
+    {Bug::kCopiedAhead, "CopiedAhead", Checker::kEnds},
+    {Bug::kHeldCounted, "HeldCounted", Checker::kEnds, Checker::kBits},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedCopy, testing::ValuesIn(kCopyBugs),

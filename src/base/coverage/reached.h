@@ -30,6 +30,7 @@
   BRANCH(kChainMended, "entries that a lost server has not acknowledged go to who comes behind it")   \
   BRANCH(kTakenOver, "a server owns ranges of which it had copies")                                   \
   BRANCH(kJoinGivenUp, "what an attempt to join has brought is forgotten")                            \
+  BRANCH(kChangedWhileCopied, "a range changes of whose rows a joiner has some")                      \
   BRANCH(kSumKnown, "a copy is told a sum that it has")                                               \
   BRANCH(kLoadKnown, "a copy is told rows to begin with after pushes")                                \
   BRANCH(kRangesLost, "the last copy of a range is lost, and the job ends")                           \

@@ -1,6 +1,6 @@
 // clang-format off
 // Grammar, all integers little-endian; array and payload as in state_codec.h, state as in range_state.cc:
-//   copy  := array(state) copied:step count:u32 step* count:u32 (step payload)*
+//   copy  := array(state) rows:u64 copied:step count:u32 step* count:u32 (step payload)*
 //   step  := epoch:u32 index:u32
 // clang-format on
 #include "server/chain/copy_state.h"
@@ -47,7 +47,7 @@ BeforeImages::OfRange get_images(Reader& in, const TableSpec& spec, RangeSpan ra
 Bytes encode(const CopyState& copy) {
   Writer out;
   put_array<std::byte>(out, encode(copy.state).span());
-  put_step(out, copy.copied);
+  put_step(out.put(copy.rows), copy.copied);
   put_images(out, copy.images);
   return out.take();
 }
@@ -56,23 +56,16 @@ std::optional<CopyState> decode_copy_state(const Bytes& bytes, const TableSpec& 
   Reader in(bytes);
   const Bytes state = Bytes::of(get_array<std::byte>(in));
   auto decoded = decode_range_state(state, spec, shards);
-  if (!decoded || !decoded->open_steps.empty()) return {};
-  CopyState copy{*std::move(decoded), get_step(in), {}};
+  if (!decoded || !decoded->open_steps.empty() || !decoded->keys.empty() || !decoded->rows.empty()) return {};
+  CopyState copy{*std::move(decoded), in.get<std::uint64_t>(), get_step(in), {}};
   copy.images = get_images(in, spec, only(copy.state.range));
   if (!in.done()) return {};
   return copy;
 }
 
-std::uint64_t digest(const CopyState& copy) {
-  Writer out;
-  out.put(copy.state.range.value);
-  for (const Mark& mark : copy.state.marks) mark.encode(out);
-  put_step(out, copy.copied);
-  put_images(out, copy.images);
-  const Bytes marks = out.take();
-  std::uint64_t hash = XXH3_64bits(marks.span().data(), marks.size());
-  hash = XXH3_64bits_withSeed(copy.state.keys.data(), copy.state.keys.size() * sizeof(std::uint64_t), hash);
-  return XXH3_64bits_withSeed(copy.state.rows.data(), copy.state.rows.size() * sizeof(float), hash);
+std::uint64_t digest(const Payload& rows) {
+  const std::uint64_t keys = XXH3_64bits(rows.keys.span().data(), rows.keys.size());
+  return XXH3_64bits_withSeed(rows.values.span().data(), rows.values.size(), keys);
 }
 
 }  // namespace thalweg

@@ -10,15 +10,16 @@
 namespace thalweg {
 
 struct CopyState {
-  RangeState state;  // Of no open steps.
-  Step copied;       // Sums of steps before this one are in the rows, and may come again.
+  RangeState state;        // Of no open steps, and without rows.
+  std::uint64_t rows = 0;  // How many there are.
+  Step copied;             // Sums of steps before this one are in the rows, and may come again.
   BeforeImages::OfRange images;
 };
 
 Bytes encode(const CopyState& copy);
 // Empty unless the bytes are exactly one copy of a range of a table like this in a job of so many shards.
 std::optional<CopyState> decode_copy_state(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards);
-// Of rows with their optimizer state, marks and images: what two servers that have the same copy agree on.
-std::uint64_t digest(const CopyState& copy);
+// Of stored rows of a range: two servers that have the same copy agree on it.
+std::uint64_t digest(const Payload& rows);
 
 }  // namespace thalweg

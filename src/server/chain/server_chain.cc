@@ -16,7 +16,7 @@ namespace thalweg {
 using replication::number_of;
 
 void Server::reply_committed(NodeId to, Frame answer, Transport& out) {
-  if (outbox_.committed() == outbox_.newest() || THALWEG_BUG(kAckUncommitted)) {
+  if (outbox_.committed() >= outbox_.newest() || THALWEG_BUG(kAckUncommitted)) {
     out.send(to, std::move(answer));
   } else {
     THALWEG_REACHED(kAnswerAwaitedCopies);

@@ -23,7 +23,7 @@ void for_each_range(TableId table, RangeSpan run, const Visit& visit) {
 // What an attempt that was given up has brought here is not kept, and what it sent there is sent again.
 void Server::follow_joins(Transport& out) {
   joining_.clear();
-  unsent_.clear();
+  const std::deque<Unsent> before = std::exchange(unsent_, {});
   std::map<RangeOf, std::uint32_t> sent;
   for (std::uint16_t t = 0; t < tables_.size(); ++t) {
     const Placement& placement = map().placement[t];
@@ -31,8 +31,7 @@ void Server::follow_joins(Transport& out) {
     for (const PlacedRun& run : placement.joined_by(self())) {
       for_each_range(TableId{t}, run.ranges, [&](RangeOf range) {
         joining_[range] = run.joining;
-        const auto joined = joined_.find(range);
-        if (joined != joined_.end() && joined->second == run.joining) kept.add(only(range.second));
+        if (has_of(range, run.joining)) kept.add(only(range.second));
         if (THALWEG_BUG(kJoinedUnseen)) joined_[range] = run.joining;
       });
     }
@@ -42,11 +41,11 @@ void Server::follow_joins(Transport& out) {
     }
     for (const PlacedRun& run : placement.joiners_of(self())) {
       for_each_range(TableId{t}, run.ranges, [&](RangeOf range) {
-        const auto before = sent_.find(range);
-        if (before != sent_.end() && before->second == run.joining) {
-          sent.insert(*before);
+        const auto known = sent_.find(range);
+        if (known != sent_.end() && known->second == run.joining) {
+          sent.insert(*known);
         } else if (host_of(range).owned().contains(range.second)) {
-          unsent_.push_back({range, run.joining});
+          unsent_.push_back(going_on(before, {range, run.joining}));
         }
       });
     }
@@ -62,16 +61,36 @@ void Server::follow_joins(Transport& out) {
   send_copies(out);
 }
 
-// A few at a time, so that entries do not wait for long behind them; and where nobody has kept copies before,
-// when what is sent has all that was acknowledged.
+bool Server::has_of(RangeOf range, std::uint32_t attempt) const {
+  const auto joined = joined_.find(range);
+  if (joined != joined_.end() && joined->second == attempt) return true;
+  const auto arriving = arriving_.find(range);
+  return arriving != arriving_.end() && arriving->second.joining == attempt && arriving->second.begun;
+}
+
+// As far as it has been sent.
+Server::Unsent Server::going_on(const std::deque<Unsent>& before, Unsent unsent) {
+  const auto same = [&](const Unsent& known) {
+    return known.range == unsent.range && known.joining == unsent.joining;
+  };
+  const auto known = std::ranges::find_if(before, same);
+  return known == before.end() ? unsent : *known;
+}
+
+// A few pieces at a time, so that entries do not wait for long behind them; and where nobody has kept copies
+// before, when what is sent has all that was acknowledged.
 void Server::send_copies(Transport& out) {
   std::erase_if(sending_, [&](const Sending& copy) { return outbox_.acknowledged(copy.to, copy.position); });
   std::size_t bytes = 0;
   for (const Sending& copy : sending_) bytes += copy.bytes;
   const auto ready = [&] { return !unsent_.empty() && host_of(unsent_.front().range).logs_all(); };
-  for (; ready() && bytes < limits::kCopyBytesInFlight; unsent_.pop_front()) {
-    send_copy(unsent_.front());
-    bytes += sending_.back().bytes;
+  while (bytes < limits::kCopyPiecesInFlight * options_.copy_piece_bytes && ready()) {
+    const std::size_t known = sending_.size();
+    if (send_piece(unsent_.front())) {
+      sent_[unsent_.front().range] = unsent_.front().joining;
+      unsent_.pop_front();
+    }
+    for (std::size_t i = known; i < sending_.size(); ++i) bytes += sending_[i].bytes;
   }
   send_entries(out);
 }
@@ -81,27 +100,62 @@ TableHost& Server::host_of(RangeOf range) const {
   return *(map().placement[t].owner(range.second) == self() ? tables_ : copies_)[t];
 }
 
-void Server::send_copy(const Unsent& unsent) {
-  const auto [table, range] = unsent.range;
-  const CopyState copy = host_of(unsent.range).copy_state(range);
-  const Bytes bytes = encode(copy);
+// Entries behind a piece change the rows in it and those before. Rows that are to come have, when they do,
+// what entries before them tell. So the joiner has a range as it is, though it changes meanwhile.
+bool Server::send_piece(Unsent& unsent) {
+  const RangeId range = unsent.range.second;
+  TableHost& host = host_of(unsent.range);
+  if (unsent.next == Unsent::Next::kKnown) {
+    CopyState known = host.copy_state(range);
+    known.state.replies.assign(known.state.replies.size(), {});
+    known.images = {};
+    send_known(unsent, known, 0);
+    unsent.next = Unsent::Next::kRows;
+    return false;
+  }
+  const std::size_t count = host.rows_in(options_.copy_piece_bytes);
+  Payload rows = host.copied_rows(range, unsent.from, count);
+  const std::size_t found = rows.keys.size() / sizeof(std::uint64_t);
+  const bool last = found < count, digests = unsent.next == Unsent::Next::kDigests;
+  unsent.from = last ? 0 : rows.keys.as<std::uint64_t>().back() + 1;
+  const std::size_t bytes = rows.keys.size() + rows.values.size();
+  Frame piece;
+  if (last) piece.head.flags = frame_flags::kEndOfEpoch;
+  if (digests) {
+    piece.head.flags |= frame_flags::kReadOnly;
+    piece.first = Bytes::of(std::vector<std::uint64_t>{found, digest(rows)});
+  } else {
+    piece.first = std::move(rows.keys);
+    piece.second = std::move(rows.values);
+  }
+  add_piece(unsent, std::move(piece), bytes);
+  if (last && digests) send_known(unsent, host.copy_state(range), frame_flags::kEndOfWork);
+  if (last) unsent.next = Unsent::Next::kDigests;
+  return last && digests;
+}
+
+void Server::send_known(const Unsent& unsent, const CopyState& known, std::uint8_t flags) {
+  const Bytes bytes = encode(known);
   const std::size_t pieces = (bytes.size() - 1) / limits::kCopyPieceBytes + 1;
-  const replication::StreamId to = *next_of(table, only(range));
-  std::uint64_t position = 0;
   for (std::size_t piece = 0; piece < pieces; ++piece) {
     const std::size_t begin = piece * limits::kCopyPieceBytes;
     Frame frame;
-    frame.head.op = Op::kCopy;
-    frame.head.table = table;
-    frame.head.ranges = only(range);
-    frame.head.owner_epoch = unsent.joining;
+    frame.head.flags = flags | frame_flags::kState;
     frame.head.request = static_cast<std::uint32_t>(pieces - 1 - piece);  // How many are to come.
     frame.first = bytes.part(begin, std::min(bytes.size() - begin, limits::kCopyPieceBytes));
-    if (frame.head.request == 0) frame.second = Bytes::of(std::vector<std::uint64_t>{digest(copy)});
-    position = outbox_.add(to, std::move(frame));
+    const std::size_t size = frame.first.size();
+    add_piece(unsent, std::move(frame), size);
   }
-  sending_.push_back({to, position, bytes.size()});
-  sent_[unsent.range] = unsent.joining;
+}
+
+void Server::add_piece(const Unsent& unsent, Frame piece, std::size_t bytes) {
+  const auto [table, range] = unsent.range;
+  piece.head.op = Op::kCopy;
+  piece.head.table = table;
+  piece.head.ranges = only(range);
+  piece.head.owner_epoch = unsent.joining;
+  const replication::StreamId to = *next_of(table, only(range));
+  sending_.push_back({to, outbox_.add(to, std::move(piece)), bytes});
 }
 
 Status Server::take_piece(NodeId from, const Frame& piece) {
@@ -109,24 +163,47 @@ Status Server::take_piece(NodeId from, const Frame& piece) {
   const RangeOf range{head.table, RangeId{head.ranges.begin}};
   const std::size_t t = head.table.value;
   const auto joining = joining_.find(range);
-  const bool wanted = joining != joining_.end() && joining->second == head.owner_epoch &&
+  const bool wanted = head.ranges.size() == 1 && joining != joining_.end() &&
+                      joining->second == head.owner_epoch &&
                       map().placement[t].before(head.ranges, self()) == from.index;
   if (!wanted) return ok_status();
   Arriving& arriving = arriving_[range];
   arriving.joining = head.owner_epoch;
+  TableHost& host = *copies_[t];
+  room_left_ = 0;
+  if ((head.flags & frame_flags::kState) == 0) return take_rows(arriving, host, piece);
   const auto bytes = piece.first.span();
   arriving.bytes.insert(arriving.bytes.end(), bytes.begin(), bytes.end());
   if (head.request > 0) return ok_status();
-  const Bytes whole = Bytes::of(std::move(arriving.bytes));
+  if (Status taken = take_known(arriving, host, piece); !taken.ok()) return taken;
+  if ((head.flags & frame_flags::kEndOfWork) == 0) return ok_status();
   arriving_.erase(range);
-  auto copy = decode_copy_state(whole, map().tables[t], static_cast<std::uint32_t>(map().shards.size()));
-  if (!copy || copy->state.range != range.second || piece.second.size() != sizeof(std::uint64_t))
-    return {Code::kData, "it is no copy of a range"};
-  room_left_ = 0;
-  if (Status joined = copies_[t]->join(*std::move(copy)); !joined.ok()) return joined;
-  if (digest(copies_[t]->copy_state(range.second)) != piece.second.as<std::uint64_t>().front())
-    return {Code::kData, "the copy has another digest than what was sent"};
   joined_[range] = head.owner_epoch;
+  return ok_status();
+}
+
+Status Server::take_known(Arriving& arriving, TableHost& host, const Frame& piece) {
+  const RangeId range{piece.head.ranges.begin};
+  const Bytes whole = Bytes::of(std::exchange(arriving.bytes, {}));
+  auto known = decode_copy_state(whole, host.table().spec(), static_cast<std::uint32_t>(map().shards.size()));
+  const bool ends = (piece.head.flags & frame_flags::kEndOfWork) != 0;
+  if (!known || known->state.range != range || ends != arriving.begun || (ends && host.fills_copy(range)))
+    return {Code::kData, "it is no copy of a range"};
+  arriving.begun = true;
+  return ends ? host.end_copy(*std::move(known)) : host.begin_copy(*std::move(known));
+}
+
+Status Server::take_rows(Arriving& arriving, TableHost& host, const Frame& piece) {
+  const RangeId range{piece.head.ranges.begin};
+  const bool last = (piece.head.flags & frame_flags::kEndOfEpoch) != 0;
+  const bool digests = (piece.head.flags & frame_flags::kReadOnly) != 0;
+  if (!arriving.begun || digests == host.fills_copy(range)) return {Code::kData, "it is no piece of a copy"};
+  if (!digests) return host.fill_copy(range, {piece.first, piece.second}, last);
+  if (piece.first.size() != 2 * sizeof(std::uint64_t)) return {Code::kData, "it is no digest of rows"};
+  const std::uint64_t count = piece.first.as<std::uint64_t>()[0], sum = piece.first.as<std::uint64_t>()[1];
+  const Payload rows = host.copied_rows(range, arriving.compared, count + (last ? 1 : 0));
+  if (digest(rows) != sum) return {Code::kData, "the copy has another digest than what was sent"};
+  if (!last && !rows.empty()) arriving.compared = rows.keys.as<std::uint64_t>().back() + 1;
   return ok_status();
 }
 

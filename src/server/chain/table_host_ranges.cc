@@ -73,6 +73,7 @@ void TableHost::forget(const RangeSet& ranges) {
   open_steps_.remove(table_->spec(), ranges);
   replies_.remove(table_->spec(), ranges);
   images_.remove(ranges);
+  std::erase_if(filled_, [&](const auto& copy) { return ranges.contains(copy.first); });
   marks_.own(owned());
   rounds_.own(owned());
   log_.own(owned());

@@ -167,6 +167,10 @@ void PartedTable::scan(RangeId range, const std::function<void(const RowsView&)>
   tables_[table_of(range)]->scan(range, sink);
 }
 
+std::size_t PartedTable::rows_of(RangeId range) const { return tables_[table_of(range)]->rows_of(range); }
+
+void PartedTable::expect(RangeId range, std::size_t rows) { tables_[table_of(range)]->expect(range, rows); }
+
 Status PartedTable::load(RangeId range, const RowsView& rows) {
   return tables_[table_of(range)]->load(range, rows);
 }

@@ -35,6 +35,8 @@ class PartedTable final : public Table {
   void copy_rows(RangeId range, std::uint64_t from, std::size_t count, const RowCells* in,
                  std::vector<std::uint64_t>& keys, std::vector<float>& rows) const override;
   void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const override;
+  std::size_t rows_of(RangeId range) const override;
+  void expect(RangeId range, std::size_t rows) override;
   Status load(RangeId range, const RowsView& rows) override;
   Status add(const RangeSet& ranges) override;
   void remove(const RangeSet& ranges) override;
