@@ -48,7 +48,11 @@ class EtcdForTest {
     std::filesystem::remove_all(folder_ / "data");
     start();
   }
-  void pause() const { ::kill(pid_, SIGSTOP); }
+  // It answers nothing any more; a signal alone takes its time where the machine is busy.
+  void pause() const {
+    ::kill(pid_, SIGSTOP);
+    ::waitpid(pid_, nullptr, WUNTRACED);
+  }
   void go_on() const { ::kill(pid_, SIGCONT); }
 
   const EtcdPlace& place() const { return place_; }
