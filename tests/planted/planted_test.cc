@@ -78,7 +78,7 @@ TEST_P(PlantedMove, IsFoundByItsChecker) {
 constexpr Planted kMoveBugs[] = {
     {Bug::kMarksLeftBehind, "MarksLeftBehind", Checker::kPromptness},
     {Bug::kOpenStepsLeftBehind, "OpenStepsLeftBehind", Checker::kReaders, Checker::kBits},
-    {Bug::kRepliesLeftBehind, "RepliesLeftBehind", Checker::kReaders},
+    {Bug::kRepliesLeftBehind, "RepliesLeftBehind", Checker::kReaders, Checker::kBits},
     {Bug::kOldOwnerAnswers, "OldOwnerAnswers", Checker::kOwners, Checker::kPromptness},
 };
 
@@ -144,7 +144,7 @@ TEST_P(PlantedJoin, IsFoundByItsChecker) {
 constexpr Planted kJoinBugs[] = {
     {Bug::kFormerOwnerFails, "FormerOwnerFails", Checker::kEnds},
     {Bug::kTrimmedEarly, "TrimmedEarly", Checker::kProgress, Checker::kReaders},
-    {Bug::kFormerOwnerHeard, "FormerOwnerHeard", Checker::kCopies, Checker::kEnds},
+    {Bug::kFormerOwnerHeard, "FormerOwnerHeard", Checker::kCopies, Checker::kProgress},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedJoin, testing::ValuesIn(kJoinBugs),
@@ -279,8 +279,8 @@ INSTANTIATE_TEST_SUITE_P(Each, PlantedRestart, testing::ValuesIn(kRestartBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(PlantedRestarts, AFailingSeedShrinksToASmallJobThatFailsAsWell) {
-  expect_shrinks(Bug::kCutRowsLate, draw_restarts_plan, run_restarts, 0.2);
-  expect_shrinks(Bug::kCutRowsChanged, draw_restarts_plan, run_restarts, 0.4, "storing");
+  expect_shrinks(Bug::kCutRowsLate, draw_restarts_plan, run_restarts, 0.3);
+  expect_shrinks(Bug::kCutRowsChanged, draw_restarts_plan, run_restarts, 0.4);
   expect_shrinks(Bug::kStateUncopied, draw_restarts_plan, run_restarts, 0.2, "replicas");
 }
 
