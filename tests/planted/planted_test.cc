@@ -279,8 +279,8 @@ INSTANTIATE_TEST_SUITE_P(Each, PlantedRestart, testing::ValuesIn(kRestartBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(PlantedRestarts, AFailingSeedShrinksToASmallJobThatFailsAsWell) {
-  expect_shrinks(Bug::kCutRowsLate, draw_restarts_plan, run_restarts, 0.3);
-  expect_shrinks(Bug::kCutRowsChanged, draw_restarts_plan, run_restarts, 0.4);
+  expect_shrinks(Bug::kCutRowsLate, draw_restarts_plan, run_restarts, 0.2, "", 15);
+  expect_shrinks(Bug::kCutRowsChanged, draw_restarts_plan, run_restarts, 0.4, "storing", 25);
   expect_shrinks(Bug::kStateUncopied, draw_restarts_plan, run_restarts, 0.2, "replicas");
 }
 
