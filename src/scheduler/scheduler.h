@@ -219,6 +219,8 @@ class Scheduler final : public Node {
   void keep_leaving(Instant now, NodeId lost);
   void note_copied(std::uint32_t by, std::size_t table, const RangeSet& joined);
   std::uint32_t servers_that_stay() const;
+  // A server that can have ranges from now on: who has yet to speak under its name may never be able to.
+  bool stays(NodeId id, const Member& member) const;
   std::uint32_t copies_wanted() const;
   void tell_drain(Instant now, NodeId to, const FrameHeader& request, std::uint32_t server,
                   Transport& out) const;

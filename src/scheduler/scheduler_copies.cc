@@ -15,8 +15,7 @@ namespace thalweg {
 void Scheduler::plan_copies() {
   std::map<std::uint32_t, std::size_t> of_all;
   for (const auto& [id, member] : members_) {
-    if (id.role == Role::kServer && member.named && !member.gone() && leaving_ != id.index)
-      of_all[id.index] = 0;
+    if (stays(id, member)) of_all[id.index] = 0;
   }
   const auto leaves = [&](std::uint32_t server) { return leaving_ == server; };
   for (std::size_t t = 0; t < map_.placement.size(); ++t) {

@@ -82,13 +82,13 @@ Status Scheduler::may_be_spared(std::uint32_t server) const {
 
 std::uint32_t Scheduler::copies_wanted() const { return std::min(options_.replicas, options_.servers); }
 
-// Who has yet to speak under its name may never be able to have anything.
 std::uint32_t Scheduler::servers_that_stay() const {
-  const auto stays = [this](const auto& entry) {
-    const auto& [id, member] = entry;
-    return id.role == Role::kServer && member.named && !member.gone() && leaving_ != id.index;
-  };
-  return static_cast<std::uint32_t>(std::ranges::count_if(members_, stays));
+  const auto counts = [this](const auto& entry) { return stays(entry.first, entry.second); };
+  return static_cast<std::uint32_t>(std::ranges::count_if(members_, counts));
+}
+
+bool Scheduler::stays(NodeId id, const Member& member) const {
+  return id.role == Role::kServer && member.named && !member.gone() && leaving_ != id.index;
 }
 
 void Scheduler::begin_drain(Instant now, NodeId from, std::uint32_t request, std::uint32_t server,
