@@ -185,7 +185,7 @@ struct TrainerOptions {
   std::string sweep;
   std::string out;  // Where the model is saved, a directory; empty: nowhere.
   // The model is that of the pass with the least loss on held-out rows, not of the last one. Unset: so where
-  // rows are held out and there are no checkpoints, nor a `state` in an etcd without `out`.
+  // rows are held out, unless a `state` in an etcd has neither `out` nor checkpoints beside it.
   std::optional<bool> keep_best;
   // Training ends once so many passes in a row were no better; 0: never. With keep_best.
   std::uint32_t patience = 0;

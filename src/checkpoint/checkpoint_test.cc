@@ -56,6 +56,7 @@ Result<std::string> save(Disk& disk, const std::string& directory, Step step, fl
   Manifest manifest;
   manifest.step = step;
   manifest.job = R"({"shards":8})";
+  if (step.epoch > 0) manifest.history = R"({"losses":[0.1,null]})";
   manifest.inputs = "00";
   manifest.options["model"] = "lr";
   manifest.tables = {{"w", 4}};
@@ -99,6 +100,8 @@ TEST(Checkpoint, WhatServersGaveOutIsReadBack) {
   EXPECT_EQ(manifest->step, (Step{3, 400}));
   EXPECT_EQ(manifest->rows(), 4u);
   EXPECT_EQ(manifest->job, R"({"shards":8})");
+  EXPECT_EQ(manifest->history, R"({"losses":[0.1,null]})");
+  EXPECT_EQ(passes_before(*manifest), 3u);
   EXPECT_EQ(folder.entries(), 1u) << "no attempt is left";
 }
 
@@ -203,7 +206,7 @@ TEST(Checkpoint, OfOtherPartsHasTheSameContents) {
   SystemDisk disk;
   for (const bool marks : {false, true}) {
     const std::string from =
-        marks ? *save_with_marks(disk, folder / "", {0, 5}) : *save(disk, folder / "", {0, 3}, 1);
+        marks ? *save_with_marks(disk, folder / "", {0, 5}) : *save(disk, folder / "", {1, 3}, 1);
     const auto before = open(disk, from);
     for (std::uint32_t parts = 1; parts <= 4; ++parts) {
       const std::string to = folder / fmt::format("of-{}", parts);
@@ -214,6 +217,7 @@ TEST(Checkpoint, OfOtherPartsHasTheSameContents) {
       EXPECT_EQ(after->rows(), before->rows());
       EXPECT_EQ(after->step, before->step);
       EXPECT_EQ(after->reached(), before->reached());
+      EXPECT_EQ(after->history, before->history);
       EXPECT_EQ(*content_hash(disk, *made), *content_hash(disk, from));
       EXPECT_EQ(reshard(disk, from, to, parts).status().code(), Code::kUsage) << "it is there already";
     }

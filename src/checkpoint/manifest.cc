@@ -130,6 +130,7 @@ Manifest manifest_from(const Json& json) {
   out.library_version = json.at("library_version").get<std::string>();
   out.step = {json.at("step").at(0).get<std::uint32_t>(), json.at("step").at(1).get<std::uint32_t>()};
   out.job = json.at("job").dump();
+  if (json.contains("history")) out.history = json["history"].dump();
   out.inputs = json.at("inputs").get<std::string>();
   out.options = json.at("options").get<std::map<std::string, std::string>>();
   for (const Json& table : json.at("tables"))
@@ -168,6 +169,11 @@ std::vector<Reached> Manifest::reached() const {
   return all;
 }
 
+std::uint32_t passes_before(const Manifest& manifest) {
+  const std::vector<Reached> reached = manifest.reached();
+  return reached.empty() ? open_pass_of(manifest.step) : first_open_pass(reached);
+}
+
 std::string to_json(const Part& part) { return part_json(part).dump(); }
 
 Result<Part> parse_part(std::string_view text) {
@@ -196,6 +202,7 @@ std::string to_json(const Manifest& manifest) {
   for (const TableRanges& table : manifest.tables)
     json["tables"].push_back({{"name", table.name}, {"ranges", table.ranges}});
   for (const Part& part : manifest.parts) json["parts"].push_back(part_json(part));
+  if (!manifest.history.empty()) json["history"] = Json::parse(manifest.history, nullptr, false);
   if (manifest.base) json["base"] = {{"name", manifest.base->name}, {"xxh3_128", manifest.base->hash}};
   return sealed(json.dump(2, ' ', false, Json::error_handler_t::replace));
 }

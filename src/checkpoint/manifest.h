@@ -49,7 +49,8 @@ struct Base {
 struct Manifest {
   std::string library_version;
   Step step;  // All steps before it are in the rows; no other, unless parts say what shards have reached.
-  std::string job;                             // The application's own configuration.
+  std::string job;                             // The application's own configuration,
+  std::string history{};                       // and JSON of what came before; empty: it tells of none.
   std::string inputs;                          // Tells the data from other data.
   std::map<std::string, std::string> options;  // As a model's directory has them.
   std::vector<TableRanges> tables;
@@ -63,6 +64,9 @@ struct Manifest {
   std::vector<Reached> reached() const;
   bool operator==(const Manifest&) const = default;
 };
+
+// How many passes all shards had done, and met behind, when it was taken.
+std::uint32_t passes_before(const Manifest& manifest);
 
 std::string to_json(const Manifest& manifest);
 // kModel, naming `path`: another version, a checksum that does not match, members that are missing or

@@ -20,5 +20,9 @@ struct Reached {
 // Of all shards, where each goes on from what servers had at moments of their own: the pass at whose end they
 // meet next. Who is behind it has to meet the others there; 0 where there are no shards.
 std::uint32_t first_open_pass(std::span<const Reached> shards);
+// The same where all go on with one step: at the end of a pass they may have yet to meet.
+constexpr std::uint32_t open_pass_of(Step step) {
+  return step.index == 0 && step.epoch > 0 ? step.epoch - 1 : step.epoch;
+}
 
 }  // namespace thalweg

@@ -34,5 +34,11 @@ TEST(Reached, OfAllShardsTellsAtTheEndOfWhichPassTheyMeetNext) {
   EXPECT_EQ(first_open_pass(std::vector{at_end, ahead}), 2u) << "they have met";
 }
 
+TEST(Reached, WhereAllGoOnWithTheFirstStepOfAPassTheyMeetBehindTheOneBefore) {
+  EXPECT_EQ(open_pass_of({0, 0}), 0u);
+  EXPECT_EQ(open_pass_of({2, 3}), 2u);
+  EXPECT_EQ(open_pass_of({2, 0}), 1u);
+}
+
 }  // namespace
 }  // namespace thalweg

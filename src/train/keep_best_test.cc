@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "train/trainer_for_test.h"
 
@@ -90,12 +92,118 @@ TEST_F(KeepBest, AModelThatIsWorseThanNoneIsNotSaved) {
   EXPECT_TRUE(kept.not_kept.empty());
 }
 
+class KeepBestOfCheckpoints : public KeepBest {
+ protected:
+  KeepBestOfCheckpoints() {
+    options_.batch = 32;
+    calm_ = run(options_);
+    EXPECT_TRUE(calm_.status.ok()) << calm_.status.message();
+    EXPECT_GT(calm_.kept_epoch, 1u);
+    EXPECT_LT(calm_.kept_epoch, 7u) << "passes behind the best one";
+    options_.checkpoint.directory = folder_ / "kept";
+    options_.checkpoint.every_steps = 2;
+  }
+  TrainResult go_on(std::uint32_t epochs, const std::string& from = "auto") {
+    TrainerOptions options = options_;
+    options.epochs = epochs;
+    options.checkpoint.resume = from;
+    options.on_epoch = [this](const TrainEpoch& epoch) { told_.push_back(epoch.number); };
+    return run(options);
+  }
+  std::vector<std::string> paths_of(const std::string& prefix) const {
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(options_.checkpoint.directory)) {
+      if (entry.path().filename().string().starts_with(prefix)) paths.push_back(entry.path().string());
+    }
+    return paths;
+  }
+  void expect_as_calm(const TrainResult& got) const {
+    ASSERT_TRUE(got.status.ok()) << got.status.message();
+    EXPECT_EQ(got.model_digest, calm_.model_digest);
+    EXPECT_EQ(got.kept_epoch, calm_.kept_epoch);
+    EXPECT_EQ(got.best_epoch, calm_.best_epoch);
+    EXPECT_EQ(got.valid_loss, calm_.valid_loss);
+    ASSERT_EQ(got.epochs.size(), calm_.epochs.size());
+    for (std::size_t e = 0; e < calm_.epochs.size(); ++e) {
+      EXPECT_EQ(got.epochs[e].number, calm_.epochs[e].number);
+      EXPECT_EQ(got.epochs[e].held_out->logloss, calm_.epochs[e].held_out->logloss);
+      EXPECT_EQ(got.epochs[e].held_out->metrics, calm_.epochs[e].held_out->metrics);
+    }
+  }
+
+  TrainResult calm_;  // That nobody has interrupted.
+  std::vector<std::uint32_t> told_;
+};
+
+TEST_F(KeepBestOfCheckpoints, IsThatOfTheWholeTrainingFromEachOfThem) {
+  options_.checkpoint.keep = 100;
+  expect_as_calm(run(options_));
+  const std::vector<std::string> kept = paths_of("step-");
+  ASSERT_GT(kept.size(), 4u);
+  EXPECT_LE(paths_of("best-").size(), calm_.kept_epoch);
+  options_.checkpoint.directory.clear();
+  options_.checkpoint.every_steps = 0;
+  for (const std::string& path : kept) {
+    SCOPED_TRACE(path);
+    expect_as_calm(go_on(8, path));
+  }
+  options_.checkpoint.directory = folder_ / "others";
+  expect_as_calm(go_on(8, kept.back()));
+  EXPECT_EQ(lines_.find("counts as the best"), std::string::npos) << lines_;
+}
+
+TEST_F(KeepBestOfCheckpoints, IsThatOfTheWholeTrainingHoweverOftenItGoesOn) {
+  for (std::uint32_t epochs = 2; epochs < 8; ++epochs) {
+    told_.clear();
+    EXPECT_TRUE(go_on(epochs).status.ok());
+    EXPECT_LE(paths_of("best-").size(), options_.checkpoint.keep + 1);
+    for (std::size_t i = 0; i < told_.size(); ++i)
+      EXPECT_EQ(told_[i], epochs - (told_.size() - 1 - i)) << "those that it has made";
+  }
+  expect_as_calm(go_on(8));
+}
+
+// Of whose pass nobody was told what is held out: there was nothing to choose.
+TEST_F(KeepBestOfCheckpoints, OfASinglePassThereIsNone) {
+  EXPECT_TRUE(go_on(1).status.ok());
+  EXPECT_TRUE(paths_of("best-").empty());
+  EXPECT_TRUE(go_on(5).status.ok());
+  const TrainResult last = go_on(8);
+  ASSERT_TRUE(last.status.ok()) << last.status.message();
+  EXPECT_EQ(last.kept_epoch, calm_.kept_epoch);
+  EXPECT_EQ(last.model_digest, calm_.model_digest);
+}
+
+TEST_F(KeepBestOfCheckpoints, PatienceCountsPassesBefore) {
+  options_.patience = 2;
+  TrainerOptions calm = options_;
+  calm.checkpoint = {};
+  calm.epochs = 100;
+  calm_ = run(calm);
+  EXPECT_TRUE(go_on(calm_.kept_epoch + 1).status.ok());
+  expect_as_calm(go_on(100));
+}
+
+TEST_F(KeepBestOfCheckpoints, OneThatIsGoneIsSaid) {
+  EXPECT_TRUE(go_on(60).status.ok());
+  for (const std::string& path : paths_of("best-")) std::filesystem::remove_all(path);
+  const TrainResult last = go_on(61);
+  ASSERT_TRUE(last.status.ok()) << last.status.message();
+  EXPECT_GT(last.kept_epoch, calm_.kept_epoch);
+  EXPECT_NE(lines_.find(fmt::format("the best model so far, of epoch {}, is not in", calm_.kept_epoch)),
+            std::string::npos)
+      << lines_;
+}
+
+TEST_F(KeepBestOfCheckpoints, OnesOfATrainingThatBeginsAnewAreGone) {
+  EXPECT_TRUE(go_on(4).status.ok());
+  for (const std::string& path : paths_of("step-")) std::filesystem::remove_all(path);
+  ASSERT_FALSE(paths_of("best-").empty());
+  expect_as_calm(go_on(8));
+}
+
 TEST_F(KeepBest, WhatMakesNoSenseIsRefused) {
   options_.keep_best = true;
-  options_.checkpoint.directory = folder_ / "kept";
-  EXPECT_NE(refused(options_).message().find("--keep best makes no sense with checkpoints"),
-            std::string::npos);
-  options_.checkpoint.directory.clear();
   options_.valid.clear();
   EXPECT_NE(refused(options_).message().find("--keep best needs held-out rows"), std::string::npos);
   options_.keep_best.reset();

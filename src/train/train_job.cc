@@ -171,7 +171,8 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
     about.job = job.job;
     about.inputs = inputs_text();
     about.options = options_to_store();
-    keeper_->follow(job, std::move(about));
+    const auto history = [this](std::uint32_t epoch) { return history_before(epoch); };
+    keeper_->follow(job, std::move(about), spec().shows_passes ? history : CheckpointKeeper::History());
   }
   job.on_event = [this](const std::string& text) {
     const std::lock_guard lock(news_mutex_);
@@ -207,7 +208,8 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
     EpochNumbers numbers = monitor_->epoch_numbers(epoch);
     // A barrier holds nobody then: rows may be missing, unless another scheduler has closed the job later.
-    numbers.cut_short = store.closing() && !(best_ && monitor_->is_scored(epoch));
+    const bool may_be_whole = best_ && !options_.state.empty() && monitor_->is_scored(epoch);
+    numbers.cut_short = store.closing() && !may_be_whole;
     if (numbers.cut_short) numbers.has_valid = false;
     numbers.ended = now();
     if (on_pass_) on_pass_();
@@ -284,7 +286,7 @@ HeldOutNumbers TrainJob::held_out_numbers(const Measured& rows) const {
 TrainEpoch TrainJob::told_epoch(std::size_t index) const {
   const EpochNumbers& numbers = epochs_[index];
   TrainEpoch out;
-  out.number = first_epoch() + static_cast<std::uint32_t>(index) + 1;
+  out.number = first_known() + static_cast<std::uint32_t>(index) + 1;
   out.examples = numbers.rows;
   out.seconds = std::chrono::duration<double>(numbers.ended - Instant{}).count();
   out.costs.steps = numbers.steps_before + numbers.steps;
@@ -336,7 +338,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   const auto elapsed = [this] { return now() - Instant{}; };
   for (const std::string& text : notes_) say(TrainMessage::kNote, text);
   bool closed = false, asked = false;
-  std::size_t told = 0;
+  std::size_t told = remembered_;
   const auto tell_news = [this] {
     for (const std::string& text : take_news()) say(TrainMessage::kNote, text);
   };
@@ -373,7 +375,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   const Status status = cluster.status();
   result.complete = status.ok() && collected_;
   if (result.complete) {
-    if (best_) best_->forget_others("");
+    if (best_) forget_other_bests(keeper_ != nullptr && staged_ ? staged_->kept_at : "");
     if (!closed) tell_epochs(told, cluster);  // The job is over: no more come.
     sum_up(cluster.view(), closed, result);
   }
@@ -414,7 +416,7 @@ void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result)
   if (trained_s > 0) result.samples_per_second = static_cast<double>(numbers.examples) / trained_s;
   const auto kept = kept_epochs();
   if (!kept.empty() && !kept.back().cut_short)
-    result.kept_epoch = first_epoch() + static_cast<std::uint32_t>(kept.size());
+    result.kept_epoch = first_known() + static_cast<std::uint32_t>(kept.size());
   result.not_kept = not_kept_;
   if (!kept.empty() && kept.back().has_valid) {
     const Measured& valid = kept.back().valid;
@@ -422,7 +424,7 @@ void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result)
     if (const double accuracy = kAccuracy.value(spec().model.loss, valid); !std::isnan(accuracy))
       result.valid_accuracy = accuracy;
   }
-  if (const auto best = best_epoch(spec().model.loss, epochs_)) result.best_epoch = first_epoch() + *best + 1;
+  if (const auto best = best_epoch(spec().model.loss, epochs_)) result.best_epoch = first_known() + *best + 1;
   result.failovers = view.failovers;
   add_costs(view.counters, numbers.steps, result);
   add_words(closed, result);
@@ -451,7 +453,7 @@ void TrainJob::add_words(bool closed, TrainResult& result) const {
   const bool whole = !closed && (epochs_.empty() || !epochs_.back().cut_short);
   if (kept.size() < epochs_.size())
     result.notes.push_back(fmt::format("the model is that of epoch {}, which was best on held-out rows",
-                                       first_epoch() + kept.size()));
+                                       first_known() + kept.size()));
   else if (std::string text = overfitted(loss, epochs_); !text.empty())
     result.notes.push_back(std::move(text));
   std::vector<std::string> warnings;

@@ -70,6 +70,10 @@ class TrainJob {
   Status open_checkpoints(bool of_this_job);
   // The job is another scheduler's.
   Status take_up(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports);
+  // The numbers of all passes before the first: false where it does not tell of them.
+  bool remember_passes(const checkpoint::Manifest& from);
+  // These, and the best model of these passes, which a user is told of where it is gone.
+  void go_on_with_best(const ResumePoint& from);
   // What its observer had seen to, and the best model of that.
   Status take_up_best(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports);
   std::unique_ptr<TrainMonitor> new_monitor() const;
@@ -81,8 +85,12 @@ class TrainJob {
   Status with_way_on(Status status) const;
   std::uint32_t first_epoch() const {
     if (!spec().reached.empty()) return first_open_pass(spec().reached);
-    return first_.epoch;
+    return open_pass_of(first_);
   }
+  // That of epochs_'s first.
+  std::uint32_t first_known() const { return first_epoch() - remembered_; }
+  // For who goes on from a checkpoint that shards begin again from in pass `epoch`; empty: nothing is known.
+  std::string history_before(std::uint32_t epoch);
   Task<Status> observe(ShardStore& store);
   // A model that is written, and not seen before it is committed.
   struct Staged {
@@ -93,11 +101,15 @@ class TrainJob {
     std::string kept_at;              // By best_, until it is copied; empty: it is not.
     std::optional<ModelReader> kept;  // From there, once it is read.
   };
-  // What the servers have becomes staged_.
+  // What is at `place` becomes staged_.
+  void keep_staged(std::string place, std::size_t epochs);
+  // What the servers have does.
   Task<Status> stage(ShardStore& store);
   Task<Status> stage_at(ShardStore& store, const std::string& place, Staged& staged);
   // Where another scheduler finds it.
   Task<Status> stage_best(ShardStore& store);
+  // All but that, and but what each checkpoint's passes had come to.
+  void forget_other_bests(const std::string& place);
   // Of staged_, which is kept: its digest and rows.
   Status read_kept();
   Task<Status> copy_kept(ShardStore& store);
@@ -167,8 +179,9 @@ class TrainJob {
   std::uint64_t model_rows_ = 0;
   bool collected_ = false;  // The whole model, and saved if that was asked for.
   std::optional<Staged> staged_;
-  std::optional<BestSoFar> best_;    // Where there is a state that knows of it.
-  std::uint32_t shown_ = 0;          // Passes that another scheduler's observer has seen to.
+  std::optional<BestSoFar> best_;    // Where a state or checkpoints know of it.
+  std::uint32_t remembered_ = 0;     // Passes of epochs_ that a job before, with checkpoints, has made;
+  std::uint32_t shown_ = 0;          // with these, those that another scheduler's observer has seen to.
   std::atomic<bool> enough_{false};  // No pass was better for long: training ends.
   std::optional<double> save_below_;
   bool loaded_ = false;     // Before the observer came.

@@ -290,19 +290,11 @@ void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
 
 // Whether the best pass's model is kept, for which the observer must see each.
 Status choose_kept(const TrainerOptions& options, TrainSpec& spec) {
-  const bool checkpoints = !options.checkpoint.directory.empty() || !options.checkpoint.resume.empty();
-  const bool best =
-      options.keep_best.value_or(spec.has_valid() && !checkpoints && BestSoFar::check(options).ok());
-  if (!best && options.patience != 0) {
-    return {Code::kUsage, "--patience goes with --keep best, which needs held-out rows and no checkpoints"};
-  }
+  const bool best = options.keep_best.value_or(spec.has_valid() && BestSoFar::check(options).ok());
+  if (!best && options.patience != 0)
+    return {Code::kUsage, "--patience goes with --keep best, which needs held-out rows"};
   if (best && !spec.has_valid())
     return {Code::kUsage, "--keep best needs held-out rows; expected --valid or --valid-part too"};
-  if (best && checkpoints) {
-    return {Code::kUsage,
-            "--keep best makes no sense with checkpoints, which do not hold the best model of the passes "
-            "before; expected --keep last, or a number of checkpoints"};
-  }
   spec.shows_passes = best && spec.epochs > 1;
   return ok_status();
 }

@@ -158,8 +158,8 @@ Task<Status> TrainJob::save(ShardStore& store) {
 Status TrainJob::commit() {
   const auto kept = kept_epochs();
   TrainingRecord record = training_record(spec(), inputs_->train.get());
-  if (const auto best = best_epoch(spec().model.loss, epochs_)) record.best_epoch = first_epoch() + *best + 1;
-  if (!kept.empty() && !kept.back().cut_short) record.kept_epoch = first_epoch() + kept.size();
+  if (const auto best = best_epoch(spec().model.loss, epochs_)) record.best_epoch = first_known() + *best + 1;
+  if (!kept.empty() && !kept.back().cut_short) record.kept_epoch = first_known() + kept.size();
   const auto digest = staged_->writer->commit(spec().model, options_to_store(), metrics(), std::move(record));
   if (!digest) return digest.status();
   digest_ = *digest;
@@ -191,7 +191,7 @@ Task<Status> TrainJob::show_pass(ShardStore& store, std::uint32_t epoch) {
   if (enough_) co_return ok_status();  // The end that is asked for lets the shards go.
   const Status shown = (co_await store.barrier(observers_barrier(epoch))).status;
   // Now it is known by whoever takes the job up which one is the best.
-  if (shown.ok() && best_ && staged_ && !staged_->kept_at.empty()) best_->forget_others(staged_->kept_at);
+  if (shown.ok() && best_ && staged_ && !staged_->kept_at.empty()) forget_other_bests(staged_->kept_at);
   co_return shown;
 }
 
@@ -239,7 +239,7 @@ Task<Status> TrainJob::collect_rows(ShardStore& store, TableId table, ModelWrite
     if (expire_after != 0) {
       const Answer aged = co_await ages.next();
       if (!aged.status.ok()) co_return aged.status;
-      out.left_out += take_out_expired(KeyAges(epochs_, first_epoch()), aged, expire_after, spec, scanned);
+      out.left_out += take_out_expired(KeyAges(epochs_, first_known()), aged, expire_after, spec, scanned);
     }
     if (scanned.keys.empty()) continue;
     const std::size_t width = scanned.rows.size() / scanned.keys.size();

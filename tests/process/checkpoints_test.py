@@ -176,6 +176,29 @@ class CheckpointsTest(ClusterJobs):
         self.assertEqual(longer["valid_auc"], whole["valid_auc"])
         self.assertEqual(longer["best_epoch"], whole["best_epoch"])
 
+    # Of passes before and behind each kill, as one job without checkpoints tells of them.
+    def test_the_best_pass_is_that_of_the_whole_training_after_kills(self):
+        work = ("--epochs", "12", "--batch", "256", "--optimizer", "adam", "--rate", "0.02", "--valid", self.valid)
+        whole = self.run_job(*work)
+        self.assertIn(whole["best_epoch"], (3, 4))
+        chance = random.Random(72)
+        for cast in ((), ("--processes", "--servers", "2", "--workers", "2")):
+            shutil.rmtree(self.kept, ignore_errors=True)
+            for life in range(5):
+                job = self.start_job(*work, *cast, *self.keep(), "--resume", "auto")
+                self.await_checkpoints(job, 0)
+                time.sleep(chance.random() * 0.5)
+                if job.poll() is not None or life == 4:
+                    break
+                self.kill_all(job)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            result = last_json(out)
+            for what in ("model_digest", "best_epoch", "kept_epoch", "valid_loss", "valid_auc"):
+                self.assertEqual(result[what], whole[what], what)
+            self.assertEqual([(one["epoch"], one["valid_logloss"]) for one in result["history"]],
+                             [(one["epoch"], one["valid_logloss"]) for one in whole["history"]])
+
     def test_a_damaged_one_is_passed_over(self):
         self.run_job(*WORK, *self.keep())
         older, newest = ["step-%d.%d" % step for step in complete_in(self.kept)]

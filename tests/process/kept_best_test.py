@@ -71,6 +71,37 @@ class KeptBestTest(KeptJobs):
             scheduler = self.start(*command)
         self.assert_ends_as(calm, scheduler, nodes)
 
+    # Both ways of going on: a scheduler is followed by another one, then the whole job from its checkpoints.
+    def test_with_checkpoints_it_lies_among_them(self):
+        calm = self.undisturbed(BEST)
+        kept = self.state + ".kept"
+        flags = ("--out", self.out, "--checkpoint", kept, "--checkpoint-every", "30-steps", "--resume", "auto")
+        command = self.scheduler_command(*flags, work=BEST)
+        scheduler = self.start(*command)
+        nodes = self.start_nodes()
+        self.await_reports(3)
+        self.kill(scheduler)
+        self.assertEqual(self.models(), [])
+        self.assertTrue(any(name.startswith("best-") for name in os.listdir(kept)))
+        scheduler = self.start(*command)
+        self.await_reports(6)
+        for process in (scheduler, *nodes):
+            self.kill(process)
+        shutil.rmtree(self.state)
+        scheduler = self.start(*command)
+        nodes = self.start_nodes()
+        self.await_reports(9)
+        self.kill(scheduler)
+        scheduler = self.start(*command)
+        out, err = scheduler.communicate(timeout=PATIENCE_S)
+        self.assertEqual(scheduler.returncode, 0, err)
+        for what in ("model_digest", "best_epoch", "kept_epoch", "valid_loss"):
+            self.assertEqual(last_json(out)[what], calm[what], what)
+        self.assertEqual(len(last_json(out)["history"]), len(calm["history"]))
+        self.assertEqual(self.digest(self.out), calm["model_digest"])
+        for node in nodes:
+            self.assertEqual(node.wait(timeout=PATIENCE_S), 0, node.communicate())
+
     def test_where_the_model_is_away_the_job_waits_for_it(self):
         calm = self.undisturbed(BEST)
         scheduler = self.start(*self.scheduler_command(work=BEST))

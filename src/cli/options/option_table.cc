@@ -142,7 +142,7 @@ constexpr OptionRow kRows[] = {
     {.name = "keep", .key = "checkpoint.keep", .type = T::kInt, .group = kCheckpoints,
      .help = "Checkpoints to keep, the newest", .example = "3", .fallback = "2", .placeholder = "K", .low = 1, .high = 1e6},
     {.name = "keep-what", .key = "train.keep", .type = T::kText, .group = kTraining,
-     .help = "The model of the pass that was best on held-out rows, or of the last; with --checkpoint how many checkpoints stay, unset 2; unset is best where rows are held out and there is no --checkpoint, nor an etcd of --state without --out", .example = "last", .placeholder = "best|last|K", .flag = "keep"},
+     .help = "The model of the pass that was best on held-out rows, or of the last; with --checkpoint how many checkpoints stay, unset 2, by itself or as best,3; unset is best where rows are held out, unless an etcd of --state has neither --out nor --checkpoint", .example = "last", .placeholder = "best|last|K", .flag = "keep"},
     {.name = "patience", .key = "train.patience", .type = T::kInt, .group = kTraining,
      .help = "End once so many passes in a row were no better on held-out rows; goes with --keep best", .example = "3", .placeholder = "N", .low = 1, .high = 1e6},
     {.name = "keep-bad", .key = "train.keep_bad", .type = T::kFlag, .group = kTraining,

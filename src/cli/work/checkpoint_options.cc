@@ -90,15 +90,20 @@ Status set_kept(const Options& options, TrainerOptions& out) {
   out.drop_zeros = options.flag("drop-zeros");
   out.patience = static_cast<std::uint32_t>(options.maybe_integer("patience").value_or(0));
   const std::string text = options.maybe_text("keep-what").value_or("");
-  if (text == "best" || text == "last") out.keep_best = text == "best";
-  if (text.empty() || out.keep_best) return ok_status();
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, out.checkpoint.keep);
+  const std::size_t comma = text.find(',');
+  const std::string what = text.substr(0, comma);
+  const bool is_what = what == "best" || what == "last";
+  if (is_what) out.keep_best = what == "best";
+  if (text.empty() || (is_what && comma == text.npos)) return ok_status();
+  const std::string count = is_what ? text.substr(comma + 1) : text;
+  const char* const end = count.data() + count.size();
+  const auto read = std::from_chars(count.data(), end, out.checkpoint.keep);
   if (read.ec != std::errc() || read.ptr != end || out.checkpoint.keep == 0 ||
       out.checkpoint.keep > kKeptMax) {
     return {Code::kUsage,
-            fmt::format("--keep {}; expected best, last, or a number of checkpoints from 1 to {}", text,
-                        kKeptMax)};
+            fmt::format("--keep {}; expected best, last, a number of checkpoints from 1 to {}, or both as "
+                        "best,3",
+                        text, kKeptMax)};
   }
   if (out.checkpoint.directory.empty())
     return {Code::kUsage, "--keep K means nothing without --checkpoint DIR; expected best or last"};

@@ -63,8 +63,9 @@ Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::open(const Checkpoin
   return keeper;
 }
 
-void CheckpointKeeper::follow(SchedulerOptions& job, checkpoint::Manifest about) {
+void CheckpointKeeper::follow(SchedulerOptions& job, checkpoint::Manifest about, History history) {
   about_ = std::move(about);
+  history_ = std::move(history);
   for (const TableSpec& table : job.tables) about_.tables.push_back({table.name, table.ranges});
   job.checkpoint.place = checkpoint::attempt_prefix(disk_, directory_);
   job.checkpoint.every_steps = options_.every_steps;
@@ -77,6 +78,16 @@ void CheckpointKeeper::follow(SchedulerOptions& job, checkpoint::Manifest about)
   };
   job.on_checkpoint_taken = keep;
   job.on_checkpoint_failed = keep;
+}
+
+std::vector<std::uint32_t> CheckpointKeeper::passes_before() const {
+  std::vector<std::uint32_t> out;
+  const auto there = checkpoint::list(disk_, directory_);
+  if (!there) return out;
+  for (const checkpoint::Listed& one : *there) {
+    if (one.status.ok()) out.push_back(checkpoint::passes_before(one.manifest));
+  }
+  return out;
 }
 
 void CheckpointKeeper::work(Cluster& cluster, const Say& say) {
@@ -104,6 +115,7 @@ Result<std::string> CheckpointKeeper::complete(const TakenCheckpoint& taken) {
     if (!part) return part.status();
     manifest.parts.push_back(*std::move(part));
   }
+  if (history_) manifest.history = history_(checkpoint::passes_before(manifest));
   const auto has_changes = [](const checkpoint::Part& part) { return !part.changed.empty(); };
   if (std::ranges::any_of(manifest.parts, has_changes)) {
     if (taken.since != newest_number_)

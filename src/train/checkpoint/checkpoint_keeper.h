@@ -23,9 +23,11 @@ class CheckpointKeeper {
   // kUsage: there are others, and the training does not go on from any. kIo: the directory cannot be used.
   static Result<std::unique_ptr<CheckpointKeeper>> open(const CheckpointOptions& options, bool of_this_job);
 
-  // Has the job of this scheduler take them, each with what `about` says but its step and parts. `this`
-  // outlives the job.
-  void follow(SchedulerOptions& job, checkpoint::Manifest about);
+  // What a checkpoint tells of the passes before the one in which it was taken.
+  using History = std::function<std::string(std::uint32_t pass)>;
+  // Has the job of this scheduler take them, each with what `about` says but its step, history and parts.
+  // `this` outlives the job, `history` (none: there is none to tell) is called on the thread that runs it.
+  void follow(SchedulerOptions& job, checkpoint::Manifest about, History history);
   // Completes what has been taken. On the thread that runs the job.
   using Say = std::function<void(TrainMessage kind, const std::string& line)>;
   void work(Cluster& cluster, const Say& say);
@@ -34,6 +36,8 @@ class CheckpointKeeper {
 
   std::uint64_t completed() const { return completed_; }
   std::uint64_t failed() const { return failed_; }  // Attempts that a disk refused.
+  // Of each complete one, how many passes had been done when it was taken.
+  std::vector<std::uint32_t> passes_before() const;
   // Path of the newest complete one; empty: none.
   const std::string& newest() const { return newest_; }
   void begin_with(const std::string& path) { newest_ = path; }
@@ -50,6 +54,7 @@ class CheckpointKeeper {
   std::string directory_;  // With links followed.
   std::unique_ptr<Claim> claim_;
   checkpoint::Manifest about_;
+  History history_;
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::variant<TakenCheckpoint, FailedCheckpoint>> outcomes_;
   // Of the job's thread.

@@ -22,7 +22,8 @@ constexpr std::size_t kLoadsUnderWay = 8, kBlocksAhead = 4;  // Of up to 4 MiB e
 
 // What a job may be given otherwise and come to the same rows: where files are, how rows are loaded, for how
 // long it goes on, and what is for people.
-constexpr const char* kMayDiffer[] = {"epochs", "loads", "loads_state", "reached", "fields_from"};
+constexpr const char* kMayDiffer[] = {"epochs",  "loads",       "loads_state",
+                                      "reached", "fields_from", "shows_passes"};
 
 void drop_free(Json& job) {
   for (const char* name : kMayDiffer) job.erase(name);

@@ -46,7 +46,11 @@ Status TrainJob::begin_with(std::optional<ResumePoint> resume) {
                     spec.algorithm)};
   }
   resume_ = std::move(resume);
-  return open_checkpoints(false);
+  if (Status status = open_checkpoints(false); !status.ok()) return status;
+  if (spec.shows_passes && !best_ && !wanted.directory.empty()) best_.emplace(wanted.directory);
+  if (resume_) go_on_with_best(*resume_);
+  if (best_ && !resume_) best_->forget_others("");  // Of a job that its starter has not seen begin.
+  return ok_status();
 }
 
 Status TrainJob::open_checkpoints(bool of_this_job) {
@@ -68,10 +72,7 @@ Status TrainJob::find_and_begin() {
 
 Status TrainJob::begin_kept(StateStore& store, KeptState& kept, bool alone) {
   if (spec().shows_passes) best_.emplace(options_, kept.before);
-  if (kept.image.empty()) {
-    if (best_) best_->forget_others("");  // Of a job that its starter has not seen begin.
-    return find_and_begin();
-  }
+  if (kept.image.empty()) return find_and_begin();
   const auto job = Scheduler::imaged(kept.image);
   if (!job) return ok_status();  // It is for whoever restores it to say so.
   const bool failed = job->stopped ? !job->stopped->ok() : alone;
@@ -99,15 +100,20 @@ Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptRep
   spec.reached = began->reached;
   first_ = job.map.first;
   loaded_ = job.loaded;
-  if (Status status = take_up_best(job, reports); !status.ok()) return status;
-  if (!spec.loads || loaded_ || options_.checkpoint.resume.empty()) return open_checkpoints(true);
-  std::vector<std::string> passed_over;  // Whoever began the job has told of them.
-  auto resume = find_resume(options_.checkpoint, passed_over);
-  if (!resume) return resume.status();
-  if (*resume ? !is_where(**resume, spec.reached, first_) : !may_begin_without)
-    return {Code::kUsage, "--resume: the checkpoint that the job of --state began to load is gone"};
-  resume_ = *std::move(resume);
-  return open_checkpoints(true);
+  if (spec.loads && !loaded_ && !options_.checkpoint.resume.empty()) {
+    std::vector<std::string> passed_over;  // Whoever began the job has told of them.
+    auto resume = find_resume(options_.checkpoint, passed_over);
+    if (!resume) return resume.status();
+    if (*resume ? !is_where(**resume, spec.reached, first_) : !may_begin_without)
+      return {Code::kUsage, "--resume: the checkpoint that the job of --state began to load is gone"};
+    resume_ = *std::move(resume);
+  }
+  if (Status status = open_checkpoints(true); !status.ok()) return status;
+  if (keeper_ != nullptr && !keeper_->newest().empty()) {
+    const auto newest = checkpoint::open(SystemDisk(), keeper_->newest());
+    if (newest) remember_passes(*newest);
+  }
+  return take_up_best(job, reports);
 }
 
 // What the model begins with.

@@ -26,22 +26,24 @@ bool take_number(std::string_view& text, std::uint64_t& out) {
 }  // namespace
 
 Status BestSoFar::check(const TrainerOptions& options) {
+  if (!options.checkpoint.directory.empty()) return ok_status();
   if (!is_etcd_place(options.state) || !options.out.empty()) return ok_status();
   return {Code::kUsage,
           "--keep best with --state in an etcd needs --out DIR, beside which the best model so far is kept, "
           "where every scheduler of the job finds it; expected that, or --keep last"};
 }
 
-BestSoFar::BestSoFar(const TrainerOptions& options, std::uint32_t before) : before_(before) {
-  if (is_etcd_place(options.state)) {
+BestSoFar::BestSoFar(const std::string& directory, std::uint32_t before)
+    : parent_(disk_.resolve(directory)), prefix_(kBeside.substr(1)), before_(before) {}
+
+BestSoFar::BestSoFar(const TrainerOptions& options, std::uint32_t before)
+    : BestSoFar(options.checkpoint.directory.empty() ? options.state : options.checkpoint.directory, before) {
+  if (options.checkpoint.directory.empty() && is_etcd_place(options.state)) {
     const std::filesystem::path out = disk_.resolve(options.out);
     parent_ = out.parent_path().string();
     const auto where = parse_etcd_place(options.state, options.state_tls);
     const std::string hash = hash_text(where ? where->prefix : options.state);
     prefix_ = fmt::format("{}{}{}-", out.filename().string(), kBeside, hash.substr(0, kDigits));
-  } else {
-    parent_ = disk_.resolve(options.state);
-    prefix_ = kBeside.substr(1);
   }
 }
 
@@ -83,10 +85,19 @@ Result<std::string> BestSoFar::find(std::uint64_t epoch) const {
   return whole ? Result<std::string>(found) : whole.status();
 }
 
-void BestSoFar::forget_others(const std::string& place) {
+bool BestSoFar::has_behind(std::uint64_t epoch) const {
+  bool found = false;
+  each([&](std::uint64_t, std::uint64_t of_epoch, bool whole, const std::string&) {
+    found = found || (whole && of_epoch > epoch);
+  });
+  return found;
+}
+
+void BestSoFar::forget_others(const std::string& place, const std::set<std::uint64_t>& passes) {
   std::vector<std::string> others;
-  each([&](std::uint64_t scheduler, std::uint64_t, bool, const std::string& path) {
-    if (path != place && scheduler <= before_) others.push_back(path);
+  each([&](std::uint64_t scheduler, std::uint64_t epoch, bool whole, const std::string& path) {
+    if (path == place || scheduler > before_ || (whole && passes.contains(epoch))) return;
+    others.push_back(path);
   });
   for (const std::string& path : others) (void)disk_.remove(path);
 }

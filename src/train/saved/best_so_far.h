@@ -1,10 +1,12 @@
-// The best model so far of a training whose scheduler another one may follow: a model directory beside the
-// scheduler's state or, where that is in an etcd, beside where the model is to be saved. Each has a name of
-// its own, by scheduler and pass: what one writes that has been followed already harms nobody.
+// The best model so far of a training that another process may go on with: a model directory among its
+// checkpoints, else beside the scheduler's state or, where that is in an etcd, beside where the model is to
+// be saved. Each has a name of its own, by scheduler and pass: what one writes that has been followed already
+// harms nobody.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,14 +24,18 @@ class BestSoFar {
   static Status check(const TrainerOptions& options);
   // `before`: schedulers that the job has had.
   BestSoFar(const TrainerOptions& options, std::uint32_t before);
+  // Those among the checkpoints of `directory`.
+  explicit BestSoFar(const std::string& directory, std::uint32_t before = 0);
 
   // Where this scheduler keeps that of pass `epoch`, from 1.
   std::string place(std::uint64_t epoch) const;
   // Where that of pass `epoch` is, whole, whichever scheduler has kept it. kModel: nowhere, or why it cannot
   // be read.
   Result<std::string> find(std::uint64_t epoch) const;
-  // All but the one at `place`; empty: that too. At worst some stay.
-  void forget_others(const std::string& place);
+  // Whether there is that of a pass behind `epoch`, whole.
+  bool has_behind(std::uint64_t epoch) const;
+  // All but the one at `place`; empty: that too; and but those of these passes. At worst some stay.
+  void forget_others(const std::string& place, const std::set<std::uint64_t>& passes = {});
 
  private:
   void each(const std::function<void(std::uint64_t scheduler, std::uint64_t epoch, bool whole,

@@ -71,6 +71,25 @@ TEST_F(BestModelSoFar, OnlyEarlierSchedulersAreForgotten) {
   EXPECT_FALSE(is_there(newer));
 }
 
+TEST_F(BestModelSoFar, ItLiesAmongCheckpointsWhereThereAreSome) {
+  options_.checkpoint.directory = folder_ / "kept";
+  std::filesystem::create_directory(options_.checkpoint.directory);
+  BestSoFar best = of(0);
+  const std::string two = save(best, 2), three = save(best, 3), five = save(best, 5);
+  EXPECT_TRUE(two.starts_with(options_.checkpoint.directory)) << two;
+  EXPECT_EQ(BestSoFar(options_.checkpoint.directory).find(3).value(), three);
+  EXPECT_TRUE(best.has_behind(4));
+  EXPECT_FALSE(best.has_behind(5));
+  best.forget_others(five, {3, 4});
+  EXPECT_FALSE(is_there(two));
+  EXPECT_TRUE(is_there(three));
+  EXPECT_TRUE(is_there(five));
+  options_.state = "etcd://10.0.0.1:2379/jobs/ctr";
+  options_.out.clear();
+  EXPECT_TRUE(BestSoFar::check(options_).ok());
+  EXPECT_EQ(of(0).find(5).value(), five);
+}
+
 TEST_F(BestModelSoFar, OfAStateInAnEtcdItLiesBesideTheModel) {
   options_.state = "etcd://10.0.0.1:2379/jobs/ctr";
   EXPECT_TRUE(BestSoFar::check(options_).ok());

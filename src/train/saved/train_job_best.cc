@@ -1,11 +1,16 @@
 // The part of TrainJob that keeps the best model where whoever takes the job up finds it.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "base/barriers.h"
 #include "base/mix.h"
 #include "train/advice/train_advice.h"
+#include "train/saved/pass_history.h"
 #include "train/saved/training_record.h"
 #include "train/train_job.h"
 
@@ -14,6 +19,10 @@ namespace {
 
 constexpr std::size_t kFloatsATurn = std::size_t{1} << 20;
 
+BestSoFar best_beside(const std::string& checkpoint) {
+  return BestSoFar(std::filesystem::path(SystemDisk().resolve(checkpoint)).parent_path().string());
+}
+
 }  // namespace
 
 // What that is follows from the reports, as it did for the scheduler before.
@@ -21,7 +30,7 @@ Status TrainJob::take_up_best(const Scheduler::Imaged& job, const std::vector<Ke
   if (!best_ || job.stopped) return ok_status();
   const std::unique_ptr<TrainMonitor> told = new_monitor();
   for (const KeptReport& report : reports) told->add(report.shard, report.number, report.text);
-  std::vector<EpochNumbers> epochs;
+  std::vector<EpochNumbers> epochs = epochs_;
   for (std::uint32_t pass = first_epoch(); pass < spec().epochs; ++pass) {
     // Where the job was to end early, barriers have opened for that.
     if (!job.open.contains(observers_barrier(pass)) || !told->is_scored(pass)) break;
@@ -30,13 +39,12 @@ Status TrainJob::take_up_best(const Scheduler::Imaged& job, const std::vector<Ke
   shown_ = static_cast<std::uint32_t>(epochs.size());
   const auto best = best_epoch(spec().model.loss, epochs);
   if (!best) return ok_status();
-  auto found = best_->find(first_epoch() + *best + 1);
+  auto found = best_->find(first_known() + *best + 1);
+  const std::string& began_with = options_.checkpoint.resume;  // Which may be among others' checkpoints.
+  if (!found && *best < remembered_ && !began_with.empty() && began_with != "auto")
+    found = best_beside(began_with).find(first_known() + *best + 1);
   if (found) {
-    Staged staged;
-    staged.disk = std::make_unique<SystemDisk>();
-    staged.epochs = *best + 1;
-    staged.kept_at = *std::move(found);
-    staged_ = std::move(staged);
+    keep_staged(*std::move(found), *best + 1);
     return ok_status();
   }
   // It ended just when that was to be kept: servers have that pass's model yet.
@@ -47,11 +55,70 @@ Status TrainJob::take_up_best(const Scheduler::Imaged& job, const std::vector<Ke
   return {found.status().code(), "--state: " + found.status().message()};
 }
 
+bool TrainJob::remember_passes(const checkpoint::Manifest& from) {
+  const std::uint32_t before = first_epoch();
+  PassHistory history = history_from_text(from.history);
+  if (!spec().shows_passes || history.first >= before || history.end() < before) return before == 0;
+  remembered_ = before - history.first;
+  history.passes.resize(remembered_);
+  epochs_ = std::move(history.passes);
+  return true;
+}
+
+void TrainJob::keep_staged(std::string place, std::size_t epochs) {
+  Staged staged;
+  staged.disk = std::make_unique<SystemDisk>();
+  staged.epochs = epochs;
+  staged.kept_at = std::move(place);
+  staged_ = std::move(staged);
+}
+
+void TrainJob::go_on_with_best(const ResumePoint& from) {
+  if (!spec().shows_passes) return;
+  std::string why;
+  if (!remember_passes(from.manifest)) {
+    why = "the checkpoint tells of no held-out rows in passes before it";
+  } else if (const auto best = best_epoch(spec().model.loss, epochs_)) {
+    const BestSoFar there = best_beside(from.path);
+    auto found = there.find(first_known() + *best + 1);
+    if (found) return keep_staged(*std::move(found), *best + 1);
+    // It was forgotten for a better one while the checkpoint was taken: in lockstep that one comes again.
+    const bool comes_again = from.manifest.reached().empty() && there.has_behind(first_epoch());
+    if (!comes_again) why = found.status().message();
+  }
+  if (why.empty()) return;
+  epochs_.clear();
+  remembered_ = 0;
+  say(TrainMessage::kWarning,
+      fmt::format("--resume: {}; none of the {} passes before counts as the best", why, first_epoch()));
+}
+
+std::string TrainJob::history_before(std::uint32_t epoch) {
+  const std::lock_guard lock(epochs_mutex_);
+  PassHistory history{first_known(), epochs_};
+  if (epoch <= history.first || epoch > history.end()) return {};
+  history.passes.resize(epoch - history.first);
+  return to_text(history);
+}
+
+void TrainJob::forget_other_bests(const std::string& place) {
+  std::set<std::uint64_t> needed;
+  if (keeper_ != nullptr) {
+    for (const std::uint32_t before : keeper_->passes_before()) {
+      const std::size_t known = before < first_known() ? 0 : before - first_known();
+      const auto counts = std::span(epochs_).first(std::min(known, epochs_.size()));
+      if (const auto best = best_epoch(spec().model.loss, {counts.begin(), counts.end()}))
+        needed.insert(first_known() + *best + 1);
+    }
+  }
+  best_->forget_others(place, needed);
+}
+
 Task<Status> TrainJob::stage_best(ShardStore& store) {
   Staged staged;
   staged.disk = std::make_unique<SystemDisk>();
   staged.epochs = epochs_.size();
-  const std::string place = best_->place(first_epoch() + epochs_.size());
+  const std::string place = best_->place(first_known() + epochs_.size());
   if (Status status = co_await stage_at(store, place, staged); !status.ok()) co_return status;
   const auto kept = staged.writer->commit(spec().model, options_to_store(), {});
   if (!kept) co_return kept.status();
