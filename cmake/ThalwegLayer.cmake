@@ -30,7 +30,7 @@ if(THALWEG_SANITIZE)
   string(REGEX REPLACE "^(.).*" "\\1san." THALWEG_TEST_PREFIX ${THALWEG_SANITIZE})
   # The release build alone runs what takes all seeds or long simulations, and under ThreadSanitizer what simulates: it has
   # one thread.
-  set(THALWEG_TEST_FILTER "-*.SeedsReach*:SchedulerRestarts.AStateInAnEtcd*:SimulateTrain.Elastic*:SimulateTrain.ShardsOfAGroup*:Compare.SimulatesRuns*:Figures.*:Published.*:Planner.Tunes*:Planner.Chooses*:Estimate.IsNear*")
+  set(THALWEG_TEST_FILTER "-*.SeedsReach*:SchedulerRestarts.AStateInAnEtcd*:SimulateTrain.Elastic*:SimulateTrain.ShardsOfAGroup*:Compare.SimulatesRuns*:Figures.*:Published.*:Planner.Tunes*:Planner.Chooses*:Estimate.IsNear*:TopoBench.MeasuresRoutes*")
   if(THALWEG_SANITIZE STREQUAL "thread")
     set(THALWEG_TEST_FILTER "-*Simulat*")
   endif()
@@ -40,8 +40,8 @@ endif()
 set(THALWEG_THREADED_LAYERS data net client train cli)
 
 # With sanitizers clang compiles tests in a third of the time where it does not optimize them, but these run for minutes then.
-set(THALWEG_TESTS_THAT_COMPUTE table_test staleness_test topology_test exchange_test group_test server_test net_test
-  sim_test client_test)
+set(THALWEG_TESTS_THAT_COMPUTE table_test staleness_test topology_test exchange_test group_test server_test sim_test
+  client_test)
 
 # Of their archives tests of planted bugs take all objects but those that they have with bugs of their own.
 if(NOT THALWEG_SANITIZE)

@@ -12,6 +12,9 @@ from cluster_jobs import PATIENCE_S, ROWS, ClusterJobs, address_in, children_of,
 from programs import PROGRAM, times
 
 
+EPOCHS = "30"
+
+
 def kill_if_alive(pid):
     """A job that was interrupted first may have ended within milliseconds."""
     with contextlib.suppress(ProcessLookupError):
@@ -21,40 +24,40 @@ def kill_if_alive(pid):
 class LostNodesTest(ClusterJobs):
     # Each worker is killed in one of the rounds, so the one that combines for all is.
     def test_a_killed_lead_changes_no_bit(self):
-        calm = self.calm_digest("--epochs", "60", "--batch", "256")
+        calm = self.calm_digest("--epochs", EPOCHS, "--batch", "256")
         for combine, victim in [("machine", 0), ("tree:1", 0), ("machine", 1), ("machine", 2)][:times(4)]:
-            job = self.start_long_job("--epochs", "60", "--batch", "256", "--combine", combine)
+            job = self.start_long_job("--epochs", EPOCHS, "--batch", "256", "--combine", combine)
             os.kill(sorted(children_of(job.pid, "worker"))[victim], signal.SIGKILL)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
             self.assertEqual(last_json(out)["model_digest"], calm)
 
     def test_a_killed_worker_changes_no_bit(self):
-        calm = self.calm_digest("--epochs", "60", "--batch", "256")
+        calm = self.calm_digest("--epochs", EPOCHS, "--batch", "256")
         for round_number in range(times(3)):
-            job = self.start_long_job("--epochs", "60", "--batch", "256")
+            job = self.start_long_job("--epochs", EPOCHS, "--batch", "256")
             self.await_epoch(job, 1 + 8 * round_number)
             os.kill(children_of(job.pid, "worker")[round_number], signal.SIGKILL)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
             self.assertEqual(last_json(out)["model_digest"], calm)
-            self.assertEqual(last_json(out)["examples"], 60 * ROWS)
+            self.assertEqual(last_json(out)["examples"], int(EPOCHS) * ROWS)
             said = re.findall(r"^worker-\d \(.*\) .*; its \d data shards go to worker-\d.*$", err, re.M)
             self.assertEqual(len(said), 1, err)
 
     def test_a_killed_worker_loses_no_row_without_lockstep(self):
         for sync in ("ssp:2", "async"):
-            job = self.start_long_job("--epochs", "60", "--batch", "256", "--sync", sync)
+            job = self.start_long_job("--epochs", EPOCHS, "--batch", "256", "--sync", sync)
             os.kill(children_of(job.pid, "worker")[1], signal.SIGKILL)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
-            self.assertEqual(last_json(out)["examples"], 60 * ROWS)
+            self.assertEqual(last_json(out)["examples"], int(EPOCHS) * ROWS)
             if sync == "ssp:2":
                 self.assertEqual(last_json(out)["staleness_max"], 2)
 
     def test_a_stopped_worker_is_replaced_and_fenced(self):
-        calm = self.calm_digest("--epochs", "60", "--batch", "256")
-        job = self.start_long_job("--epochs", "60", "--batch", "256", "--timeout", "8s")
+        calm = self.calm_digest("--epochs", EPOCHS, "--batch", "256")
+        job = self.start_long_job("--epochs", EPOCHS, "--batch", "256", "--timeout", "8s")
         victim = children_of(job.pid, "worker")[0]
         os.kill(victim, signal.SIGSTOP)
         epoch = self.words_of(job).count("epoch ")
@@ -84,9 +87,9 @@ class LostNodesTest(ClusterJobs):
 
     # Alone, and with a worker, whose shards begin again with rows that the lost server had shown.
     def test_a_killed_server_whose_ranges_have_copies_changes_no_bit(self):
-        calm = self.calm_digest("--epochs", "60", "--batch", "256")
+        calm = self.calm_digest("--epochs", EPOCHS, "--batch", "256")
         for round_number, workers in enumerate((0, 1, 0, 1)[:times(4)]):
-            job = self.start_long_job("--epochs", "60", "--batch", "256")
+            job = self.start_long_job("--epochs", EPOCHS, "--batch", "256")
             self.await_epoch(job, 1 + 8 * round_number)
             os.kill(children_of(job.pid, "server")[round_number % 2], signal.SIGKILL)
             for victim in children_of(job.pid, "worker")[:workers]:
@@ -94,7 +97,7 @@ class LostNodesTest(ClusterJobs):
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
             self.assertEqual(last_json(out)["model_digest"], calm)
-            self.assertEqual(last_json(out)["examples"], 60 * ROWS)
+            self.assertEqual(last_json(out)["examples"], int(EPOCHS) * ROWS)
             self.assertRegex(err, r"(?m)^server-\d \(.*\) .*; its \d+ key ranges go on at server-\d$")
 
     # More than have a range, where all of them came at a time.
@@ -118,8 +121,8 @@ class LostNodesTest(ClusterJobs):
         self.assertEqual(err.count("key ranges go on at"), 3, err)
 
     def test_a_stopped_server_whose_ranges_have_copies_is_replaced_and_fenced(self):
-        calm = self.calm_digest("--epochs", "60", "--batch", "256")
-        job = self.start_long_job("--epochs", "60", "--batch", "256", "--replicas", "2", "--timeout", "8s")
+        calm = self.calm_digest("--epochs", EPOCHS, "--batch", "256")
+        job = self.start_long_job("--epochs", EPOCHS, "--batch", "256", "--replicas", "2", "--timeout", "8s")
         victim = children_of(job.pid, "server")[0]
         os.kill(victim, signal.SIGSTOP)
         epoch = self.words_of(job).count("epoch ")
@@ -133,11 +136,11 @@ class LostNodesTest(ClusterJobs):
 
     def test_a_killed_server_whose_ranges_have_copies_loses_no_row_without_lockstep(self):
         for sync in ("ssp:2", "async"):
-            job = self.start_long_job("--epochs", "60", "--batch", "256", "--sync", sync, "--replicas", "2")
+            job = self.start_long_job("--epochs", EPOCHS, "--batch", "256", "--sync", sync, "--replicas", "2")
             os.kill(children_of(job.pid, "server")[1], signal.SIGKILL)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
-            self.assertEqual(last_json(out)["examples"], 60 * ROWS)
+            self.assertEqual(last_json(out)["examples"], int(EPOCHS) * ROWS)
 
     # What a shard had learnt is its own worker's alone, if only of dense tables.
     def test_a_killed_rank_ends_the_job_naming_it(self):
@@ -159,9 +162,9 @@ class LostNodesTest(ClusterJobs):
 
     # Their starter knows at once, whatever their connections tell later.
     def test_the_death_of_a_worker_is_known_before_its_silence(self):
-        calm = self.calm_digest("--epochs", "60", "--batch", "256")
+        calm = self.calm_digest("--epochs", EPOCHS, "--batch", "256")
         for how, said in ((signal.SIGKILL, "was ended by signal 9 (Killed)"), (signal.SIGTERM, "ended with exit code 130")):
-            job = self.start_long_job("--epochs", "60", "--batch", "256", "--verbose")
+            job = self.start_long_job("--epochs", EPOCHS, "--batch", "256", "--verbose")
             victim = children_of(job.pid, "worker")[0]
             os.kill(victim, how)
             out, err = self.finish(job)

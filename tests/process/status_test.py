@@ -75,8 +75,8 @@ class StatusTest(ClusterJobs):
         self.end(job)
 
     def test_a_killed_server_is_seen_to_be_lost_and_made_good(self):
-        calm = self.calm_digest("--epochs", "60", "--batch", "256")
-        job, address = self.start_copied_job("--epochs", "60")
+        calm = self.calm_digest("--epochs", "30", "--batch", "256")
+        job, address = self.start_copied_job("--epochs", "30")
         victim = self.status(address)["nodes"][1]
         os.kill(victim["pid"], signal.SIGKILL)
         status = self.await_status(job, address, lambda now: now["failovers"] and now["failovers"][0]["recovered_ms"])
@@ -122,8 +122,8 @@ class StatusTest(ClusterJobs):
 
     # Each asker is a stranger: none is a member afterwards, and none holds anything up.
     def test_being_asked_changes_nothing(self):
-        calm = self.calm_digest("--epochs", "60", "--batch", "256")
-        job, address = self.start_copied_job("--epochs", "60")
+        calm = self.calm_digest("--epochs", "30", "--batch", "256")
+        job, address = self.start_copied_job("--epochs", "30")
 
         def ask():
             while job.poll() is None:

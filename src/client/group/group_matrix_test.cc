@@ -19,25 +19,13 @@ std::string run_matrix(Group& group) {
   return wrong.empty() && !matrix.complete() ? "cases are missing" : wrong;
 }
 
-class GroupMatrix : public testing::TestWithParam<std::uint32_t> {
- protected:
-  // Ranks that are threads map each other's group memory into one process; ThreadSanitizer leaves too few
-  // addresses for 16 of them.
-  static bool addresses_suffice() {
-#if defined(__SANITIZE_THREAD__)
-    return GetParam() <= 8;
-#else
-    return true;
-#endif
-  }
-};
+class GroupMatrix : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(GroupMatrix, IsExactBetweenThreads) { EXPECT_EQ(on_threads(GetParam(), run_matrix), ""); }
 TEST_P(GroupMatrix, IsExactOverTcp) {
   EXPECT_EQ(on_joined(GetParam(), GroupTransport::kTcp, run_matrix), "");
 }
 TEST_P(GroupMatrix, IsExactThroughSharedMemory) {
-  if (!addresses_suffice()) GTEST_SKIP() << "too few addresses under ThreadSanitizer";
   EXPECT_EQ(on_joined(GetParam(), GroupTransport::kShm, run_matrix), "");
 }
 
@@ -101,7 +89,6 @@ std::string run_in_group_memory(Group& group) {
 TEST_P(GroupMatrix, IsExactInGroupMemory) {
   EXPECT_EQ(on_threads(GetParam(), run_in_group_memory), "");
   for (const GroupTransport transport : {GroupTransport::kShm, GroupTransport::kTcp}) {
-    if (transport == GroupTransport::kShm && !addresses_suffice()) continue;
     EXPECT_EQ(on_joined(GetParam(), transport, run_in_group_memory), "");
   }
 }

@@ -133,9 +133,8 @@ class CombineKernels : public testing::TestWithParam<DataType> {
   // On every instruction set that this machine has kernels for.
   template <class Check>
   void on_all_targets(const Check& check) {
-    const auto supported = static_cast<std::uint64_t>(hwy::SupportedTargets());
-    for (std::uint64_t left = supported; left != 0; left &= left - 1) {
-      hwy::SetSupportedTargetsForTest(static_cast<std::int64_t>(left & (0 - left)));
+    for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      hwy::SetSupportedTargetsForTest(target);
       hwy::GetChosenTarget().DeInit();
       check();
     }
