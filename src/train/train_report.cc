@@ -140,8 +140,7 @@ std::vector<LossSum> learnt_losses(ReportId id, std::string_view text) {
 TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards, bool reordered)
     : loss_(loss),
       reordered_(reordered),
-      epochs_(epochs, Epoch{std::vector<LossSum>(shards), 0, 0,
-                            std::vector<MetricSums>(shards, MetricSums(loss)), MetricSums(loss)}),
+      passes_(epochs),
       shard_done_(shards),
       shard_epoch_(shards),
       newest_(shards),
@@ -215,7 +214,7 @@ void TrainMonitor::compare_unpacked(ShardId shard, std::uint64_t& known, const T
 }
 
 bool TrainMonitor::add(ShardId shard, ReportId id, std::string_view text) {
-  if (id.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size()) return false;
+  if (id.epoch / 2 >= passes_ || shard.value >= shard_done_.size()) return false;
   std::vector<std::pair<ReportId, TrainReport>> reports;
   for (const PartOfText& part : parts_of(id, text)) {
     reports.emplace_back().first = part.id;
@@ -230,8 +229,12 @@ bool TrainMonitor::add(ShardId shard, ReportId id, std::string_view text) {
   return true;
 }
 
+TrainMonitor::Epoch& TrainMonitor::of_pass(std::uint32_t epoch) {
+  return epochs_.try_emplace(epoch, loss_, shard_done_.size()).first->second;
+}
+
 void TrainMonitor::add_one(ShardId shard, ReportId id, const TrainReport& report) {
-  Epoch& epoch = epochs_[id.epoch / 2];
+  Epoch& epoch = of_pass(id.epoch / 2);
   const bool held_out = id.epoch % 2 == 1;
   compare_inputs(shard, report);
   Trail& trail = (held_out ? scored_text_ : trained_text_)[shard.value];
@@ -273,29 +276,34 @@ TrainNumbers TrainMonitor::numbers() const {
   TrainNumbers out;
   out.examples = examples_;
   out.skipped_rows = skipped_rows_;
-  for (const Epoch& epoch : epochs_) out.steps += epoch.steps;
-  out.progressive = epochs_.front().trained();
+  for (const auto& [number, epoch] : epochs_) out.steps += epoch.steps;
+  const auto trained = [this](std::uint32_t epoch) {
+    const auto found = epochs_.find(epoch);
+    return found == epochs_.end() ? LossSum() : found->second.trained();
+  };
+  out.progressive = trained(0);
   out.sampled_auc = sampled_.value();
   out.epoch = *std::max_element(shard_epoch_.begin(), shard_epoch_.end());
-  out.last = epochs_[out.epoch].trained();
+  out.last = trained(out.epoch);
   double done = 0;
   bool known = true;
   for (std::size_t s = 0; s < shard_done_.size(); ++s) {
     known = known && shard_done_[s] >= 0;
     done += shard_epoch_[s] + shard_done_[s];
   }
-  out.done = known ? done / static_cast<double>(shard_done_.size() * epochs_.size()) : -1;
+  out.done = known ? done / static_cast<double>(shard_done_.size() * passes_) : -1;
   return out;
 }
 
 bool TrainMonitor::is_scored(std::uint32_t epoch) const {
   const std::lock_guard lock(mutex_);
-  return epochs_[epoch].scored.size() == shard_done_.size();
+  const auto found = epochs_.find(epoch);
+  return found != epochs_.end() && found->second.scored.size() == shard_done_.size();
 }
 
 EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
   const std::lock_guard lock(mutex_);
-  Epoch& e = epochs_[epoch];
+  Epoch& e = of_pass(epoch);
   if (!e.valid_auc) {
     AucCounts counts = std::exchange(e.auc, AucCounts(0));
     e.valid_auc = counts.value();

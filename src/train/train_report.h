@@ -109,6 +109,7 @@ class TrainMonitor {
   // Sums are kept by shard, so that the order in which reports of different shards come changes no bit of
   // them.
   struct Epoch {
+    Epoch(Loss loss, std::size_t shards) : train(shards), metrics(shards, MetricSums(loss)), sampled(loss) {}
     LossSum trained() const;
     MetricSums::Sums held_out() const;
     std::vector<LossSum> train;
@@ -137,6 +138,7 @@ class TrainMonitor {
     std::uint64_t all = 0;  // Of the whole shard; 0: not known yet.
     std::uint32_t epoch = 0;
   };
+  Epoch& of_pass(std::uint32_t epoch);
   void add_one(ShardId shard, ReportId id, const TrainReport& report);
   void compare_inputs(ShardId shard, const TrainReport& report);
   void compare_text(ShardId shard, std::uint32_t epoch, Trail& trail, const TrainReport& report);
@@ -145,7 +147,8 @@ class TrainMonitor {
   mutable std::mutex mutex_;
   Loss loss_;
   bool reordered_;
-  std::vector<Epoch> epochs_;
+  std::uint32_t passes_;                   // That there are to be.
+  std::map<std::uint32_t, Epoch> epochs_;  // Those of which there has been a report.
   std::vector<double> shard_done_;
   std::vector<std::uint32_t> shard_epoch_;
   std::vector<ReportId> newest_;        // By shard.

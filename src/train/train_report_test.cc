@@ -38,6 +38,17 @@ TEST(TrainMonitor, AddsUpReportsOfAllShards) {
   EXPECT_DOUBLE_EQ(numbers.progressive.loss, 8) << "the second pass saw no row for the first time";
 }
 
+TEST(TrainMonitor, HasRoomForPassesThatThereHaveBeenAlone) {
+  TrainMonitor monitor(Loss::kLogistic, 2'000'000'000, 8);
+  EXPECT_EQ(monitor.numbers().steps, 0u);
+  EXPECT_EQ(monitor.numbers().progressive.rows, 0u);
+  EXPECT_TRUE(monitor.add(ShardId{3}, {2'000'000'000, 8}, to_text(training(5, 10, 0.5f))));
+  EXPECT_EQ(monitor.numbers().epoch, 1'000'000'000u);
+  EXPECT_DOUBLE_EQ(monitor.numbers().last.loss, 5);
+  EXPECT_EQ(monitor.epoch_numbers(999'999'999).rows, 0u);
+  EXPECT_FALSE(monitor.is_scored(999'999'998));
+}
+
 // Its predecessor died between steps that servers know and the report of them.
 TEST(TrainMonitor, AnHeirsReportCountsWhatWasNotReported) {
   TrainMonitor monitor(Loss::kLogistic, 2, 1);

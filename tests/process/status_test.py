@@ -11,7 +11,7 @@ import time
 import unittest
 
 from cluster_jobs import PATIENCE_S, ClusterJobs, address_in, children_of, last_json
-from programs import PROGRAM
+from programs import PROGRAM, patience
 
 TIMEOUT = 6
 # Of a killed server, whoever notices first: who started it, or who was connected with it.
@@ -175,6 +175,16 @@ class StatusTest(ClusterJobs):
         job.send_signal(signal.SIGCONT)
         self.end(job)
         self.refused(address)
+
+    # Shorter than one of them is asked for at most.
+    def test_of_several_addresses_each_is_asked_in_time(self):
+        job, address = self.start_copied_job("--epochs", "100000")
+        with socket.socket() as dead:
+            dead.bind(("127.0.0.1", 0))
+            both = "127.0.0.1:%d,%s" % (dead.getsockname()[1], address)
+            told = json.loads(self.ask("status", both, "--json", "--timeout", "%dms" % patience(450)))
+        self.assertEqual(told["replicas"], 2)
+        self.end(job)
 
     def test_wrong_questions_are_usage_errors(self):
         for words in (("status",), ("events",), ("status", "--join", "nowhere"), ("status", "--join", "127.0.0.1:x")):

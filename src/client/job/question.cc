@@ -15,7 +15,7 @@
 namespace thalweg {
 namespace {
 
-// Of several schedulers each, in turn.
+// Of several schedulers each, in turn, at most.
 constexpr Duration kAskedFor = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -35,12 +35,14 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
   const std::vector<std::string> schedulers = addresses_in(options.scheduler);
   driver.add(worker_node(temporary_index()), asker);
   const Instant deadline = driver.now() + options.patience;
+  const Duration each = schedulers.size() == 1
+                            ? options.patience
+                            : std::min(kAskedFor, options.patience / static_cast<int>(schedulers.size()));
   // One of them leads; the others do not listen, or answer nothing.
   for (std::size_t turn = 0; !asker.finished() && driver.now() < deadline; ++turn) {
     const std::string& address = schedulers[turn % schedulers.size()];
     if (Status status = driver.introduce(kScheduler, address); !status.ok()) return status;
-    const Instant until = schedulers.size() == 1 ? deadline : std::min(deadline, driver.now() + kAskedFor);
-    driver.run_until([&] { return asker.finished(); }, until);
+    driver.run_until([&] { return asker.finished(); }, std::min(deadline, driver.now() + each));
   }
   if (asker.finished()) return ok_status();
   const double waited_s = std::chrono::duration<double>(options.patience).count();
