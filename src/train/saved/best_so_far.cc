@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "net/etcd/etcd_place.h"
@@ -83,6 +84,16 @@ Result<std::string> BestSoFar::find(std::uint64_t epoch) const {
   }
   const auto whole = ModelReader::open(disk_, found);
   return whole ? Result<std::string>(found) : whole.status();
+}
+
+Status BestSoFar::take_in(const std::string& model, std::uint64_t epoch) const {
+  const std::string to = place(epoch), draft = to + ".tmp-copy";
+  std::error_code error;
+  std::filesystem::remove_all(draft, error);
+  std::filesystem::copy(model, draft, std::filesystem::copy_options::recursive, error);
+  if (!error) std::filesystem::rename(draft, to, error);
+  return error ? Status(Code::kIo, fmt::format("{}: cannot be copied to {}: {}", model, to, error.message()))
+               : ok_status();
 }
 
 bool BestSoFar::has_behind(std::uint64_t epoch) const {

@@ -81,7 +81,17 @@ void TrainJob::go_on_with_best(const ResumePoint& from) {
   } else if (const auto best = best_epoch(spec().model.loss, epochs_)) {
     const BestSoFar there = best_beside(from.path);
     auto found = there.find(first_known() + *best + 1);
-    if (found) return keep_staged(*std::move(found), *best + 1);
+    if (found) {
+      const std::uint64_t pass = first_known() + *best + 1;
+      if (best_ && *found != best_->place(pass)) {  // Among the checkpoints of another directory.
+        if (Status copied = best_->take_in(*found, pass); copied.ok()) {
+          found = best_->place(pass);
+        } else {
+          say(TrainMessage::kWarning, copied.message());
+        }
+      }
+      return keep_staged(*std::move(found), *best + 1);
+    }
     // It was forgotten for a better one while the checkpoint was taken: in lockstep that one comes again.
     const bool comes_again = from.manifest.reached().empty() && there.has_behind(first_epoch());
     if (!comes_again) why = found.status().message();
