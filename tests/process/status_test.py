@@ -11,7 +11,7 @@ import time
 import unittest
 
 from cluster_jobs import PATIENCE_S, ClusterJobs, address_in, children_of, last_json
-from programs import PROGRAM, patience
+from programs import PROGRAM, patience, times
 
 TIMEOUT = 6
 # Of a killed server, whoever notices first: who started it, or who was connected with it.
@@ -129,7 +129,7 @@ class StatusTest(ClusterJobs):
             while job.poll() is None:
                 subprocess.run([PROGRAM, "status", "--join", address, "--timeout", "2s"], capture_output=True, check=False)
 
-        askers = [threading.Thread(target=ask) for _ in range(4)]
+        askers = [threading.Thread(target=ask) for _ in range(times(4))]
         for asker in askers:
             asker.start()
         self.await_epoch(job, 20)
