@@ -103,6 +103,8 @@ class TrainJob {
   };
   // What is at `place` becomes staged_.
   void keep_staged(std::string place, std::size_t epochs);
+  // Where best_ has that model: among other checkpoints than those that it was found beside, a copy.
+  std::string brought_along(const std::string& model, std::uint64_t pass);
   // What the servers have does.
   Task<Status> stage(ShardStore& store);
   Task<Status> stage_at(ShardStore& store, const std::string& place, Staged& staged);

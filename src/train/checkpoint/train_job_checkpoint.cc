@@ -49,7 +49,7 @@ Status TrainJob::begin_with(std::optional<ResumePoint> resume) {
   if (Status status = open_checkpoints(false); !status.ok()) return status;
   if (spec.shows_passes && !best_ && !wanted.directory.empty()) best_.emplace(wanted.directory);
   if (resume_) go_on_with_best(*resume_);
-  if (best_ && !resume_) best_->forget_others("");  // Of a job that its starter has not seen begin.
+  if (best_ && !resume_) best_->forget_others("");  // Of trainings before, which nobody goes on from.
   return ok_status();
 }
 

@@ -19,10 +19,6 @@ namespace {
 
 constexpr std::size_t kFloatsATurn = std::size_t{1} << 20;
 
-BestSoFar best_beside(const std::string& checkpoint) {
-  return BestSoFar(std::filesystem::path(SystemDisk().resolve(checkpoint)).parent_path().string());
-}
-
 }  // namespace
 
 // What that is follows from the reports, as it did for the scheduler before.
@@ -40,9 +36,6 @@ Status TrainJob::take_up_best(const Scheduler::Imaged& job, const std::vector<Ke
   const auto best = best_epoch(spec().model.loss, epochs);
   if (!best) return ok_status();
   auto found = best_->find(first_known() + *best + 1);
-  const std::string& began_with = options_.checkpoint.resume;  // Which may be among others' checkpoints.
-  if (!found && *best < remembered_ && !began_with.empty() && began_with != "auto")
-    found = best_beside(began_with).find(first_known() + *best + 1);
   if (found) {
     keep_staged(*std::move(found), *best + 1);
     return ok_status();
@@ -70,7 +63,17 @@ void TrainJob::keep_staged(std::string place, std::size_t epochs) {
   staged.disk = std::make_unique<SystemDisk>();
   staged.epochs = epochs;
   staged.kept_at = std::move(place);
+  staged_.reset();  // Its writer goes before its disk.
   staged_ = std::move(staged);
+}
+
+std::string TrainJob::brought_along(const std::string& model, std::uint64_t pass) {
+  const auto directory_of = [](const std::string& path) { return std::filesystem::path(path).parent_path(); };
+  if (!best_ || directory_of(model) == directory_of(best_->place(pass))) return model;
+  const Status copied = best_->take_in(model, pass);
+  if (copied.ok()) return best_->place(pass);
+  say(TrainMessage::kWarning, copied.message());
+  return model;
 }
 
 void TrainJob::go_on_with_best(const ResumePoint& from) {
@@ -79,19 +82,10 @@ void TrainJob::go_on_with_best(const ResumePoint& from) {
   if (!remember_passes(from.manifest)) {
     why = "the checkpoint tells of no held-out rows in passes before it";
   } else if (const auto best = best_epoch(spec().model.loss, epochs_)) {
-    const BestSoFar there = best_beside(from.path);
-    auto found = there.find(first_known() + *best + 1);
-    if (found) {
-      const std::uint64_t pass = first_known() + *best + 1;
-      if (best_ && *found != best_->place(pass)) {  // Among the checkpoints of another directory.
-        if (Status copied = best_->take_in(*found, pass); copied.ok()) {
-          found = best_->place(pass);
-        } else {
-          say(TrainMessage::kWarning, copied.message());
-        }
-      }
-      return keep_staged(*std::move(found), *best + 1);
-    }
+    const std::uint64_t pass = first_known() + *best + 1;
+    const BestSoFar there(std::filesystem::path(SystemDisk().resolve(from.path)).parent_path().string());
+    const auto found = there.find(pass);
+    if (found) return keep_staged(brought_along(*found, pass), *best + 1);
     // It was forgotten for a better one while the checkpoint was taken: in lockstep that one comes again.
     const bool comes_again = from.manifest.reached().empty() && there.has_behind(first_epoch());
     if (!comes_again) why = found.status().message();
@@ -127,15 +121,11 @@ void TrainJob::forget_other_bests(const std::string& place) {
 Task<Status> TrainJob::stage_best(ShardStore& store) {
   Staged staged;
   staged.disk = std::make_unique<SystemDisk>();
-  staged.epochs = epochs_.size();
   const std::string place = best_->place(first_known() + epochs_.size());
   if (Status status = co_await stage_at(store, place, staged); !status.ok()) co_return status;
   const auto kept = staged.writer->commit(spec().model, options_to_store(), {});
   if (!kept) co_return kept.status();
-  staged.writer.reset();
-  staged.kept_at = place;
-  staged_.reset();  // Its writer goes before its disk.
-  staged_ = std::move(staged);
+  keep_staged(place, epochs_.size());
   co_return ok_status();
 }
 
