@@ -51,8 +51,8 @@ inline constexpr std::size_t kEntriesInFlightMax = 1024;  // Of a log, to one se
 inline constexpr std::size_t kRedoBytesMax = std::size_t{8} << 20;
 inline constexpr std::size_t kLogBytesMax = std::size_t{256}
                                             << 20;  // Not acknowledged; above it, pushes are put off.
-// To servers that join chains, of one server, and not acknowledged.
-inline constexpr std::size_t kCopyPiecesInFlight = 2;
+// To one server that joins chains, and not acknowledged.
+inline constexpr std::size_t kCopyPiecesInFlightLeast = 2, kCopyPiecesInFlightMost = 512;
 inline constexpr std::uint64_t kRowsExpectedMax = 1u << 24;  // For which there is room before they come.
 inline constexpr std::size_t kCopyPieceBytes = std::size_t{32} << 10;
 

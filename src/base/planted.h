@@ -80,6 +80,7 @@ enum class Bug {
   kMarksUncopied,        // Whoever joins a chain does not learn which pushes have arrived.
   kHeldCounted,          // It is told that such have as no copy has yet.
   kCopiedAhead,          // It is told changes of rows that have yet to be sent, which have them.
+  kJoinerNotAwaited,     // What a joiner is sent is not awaited, though it may count as a copy from now on.
   kOpenStepsUncopied,    // It is sent a range while that lacks what was acknowledged of open steps.
   kLeavesEarly,          // A server that is to leave goes as soon as any other has its ranges.
   kTrimmedEarly,         // Others leave a chain before who comes behind them has what they have.

@@ -4,20 +4,15 @@
 #include <utility>
 
 namespace thalweg::replication {
-namespace {
 
-bool is_change(const Frame& frame) { return frame.head.op != Op::kCopy; }
-
-}  // namespace
-
-std::uint64_t Outbox::add(StreamId to, Frame frame) {
+std::uint64_t Outbox::add(StreamId to, Frame frame, bool awaited) {
   Stream& stream = streams_[to];
   frame.head.shard = ShardId{to.lineage};
   frame.head.version = to.attempt;
   frame.head.step = step_of(stream.first + stream.entries.size());
   bytes_ += frame.size_bytes();
   ++position_;
-  if (is_change(frame)) newest_ = position_;
+  if (awaited) stream.awaited.push_back(newest_ = position_);
   stream.entries.push_back({position_, std::move(frame)});
   return position_;
 }
@@ -68,6 +63,8 @@ void Outbox::on_acknowledged(Instant now, StreamId from, std::uint64_t next) {
   }
   for (; stream.first < next; ++stream.first) {
     bytes_ -= stream.entries.front().frame.size_bytes();
+    if (!stream.awaited.empty() && stream.awaited.front() == stream.entries.front().position)
+      stream.awaited.pop_front();
     stream.entries.pop_front();
     stream.sent -= stream.sent > 0;
   }
@@ -107,8 +104,7 @@ std::vector<std::pair<StreamId, Frame>> Outbox::drop(const std::function<bool(St
 std::uint64_t Outbox::committed() const {
   std::uint64_t before = position_ + 1;
   for (const auto& [to, stream] : streams_) {
-    const auto change = std::ranges::find_if(stream.entries, is_change, &Entry::frame);
-    if (change != stream.entries.end()) before = std::min(before, change->position);
+    if (!stream.awaited.empty()) before = std::min(before, stream.awaited.front());
   }
   return before - 1;
 }

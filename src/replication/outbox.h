@@ -40,7 +40,8 @@ class Outbox {
   using Send = std::function<void(NodeId to, Frame frame)>;
 
   // Numbers the frame, which leaves with send_due(). Its position: entries are counted over all streams.
-  std::uint64_t add(StreamId to, Frame frame);
+  // `awaited`: it is not committed before it is acknowledged; what others have need not be.
+  std::uint64_t add(StreamId to, Frame frame, bool awaited = true);
   // What is new and, where nothing has been heard for too long, what was sent before.
   void send_due(Instant now, const Send& send);
   Instant next_deadline() const;
@@ -51,9 +52,9 @@ class Outbox {
   // Ends such streams. What has not been acknowledged, of each in order.
   std::vector<std::pair<StreamId, Frame>> drop(const std::function<bool(StreamId)>& over);
 
-  // Of the last change; what is sent to who joins is none, as others have it.
+  // Of the last that is awaited.
   std::uint64_t newest() const { return newest_; }
-  // All changes up to this position have been acknowledged.
+  // All that are awaited up to this position have been acknowledged.
   std::uint64_t committed() const;
   // Whether this one has, which went to `to`, or never will, for that is lost.
   bool acknowledged(StreamId to, std::uint64_t position) const {
@@ -70,9 +71,10 @@ class Outbox {
     Frame frame;
   };
   struct Stream {
-    std::deque<Entry> entries;  // Not acknowledged, in order.
-    std::uint64_t first = 1;    // The number of the first of them.
-    std::size_t sent = 0;       // Of them.
+    std::deque<Entry> entries;          // Not acknowledged, in order.
+    std::deque<std::uint64_t> awaited;  // The positions of those that are.
+    std::uint64_t first = 1;            // The number of the first of them.
+    std::size_t sent = 0;               // Of them.
     RetryTimer timer;
     Duration backoff{};
     Instant retry_at = kNever;

@@ -52,15 +52,12 @@ TEST(Outbox, WhatAllHaveIsWhatEachStreamHas) {
   EXPECT_EQ(job.outbox.committed(), job.outbox.newest());
 }
 
-// Others have it: nobody's answer waits for it.
-TEST(Outbox, WhatIsSentToWhoJoinsIsNoChange) {
+TEST(Outbox, WhatIsNotAwaitedHoldsNothingBack) {
   Sent job;
-  Frame piece;
-  piece.head.op = Op::kCopy;
-  job.outbox.add(kOther, piece);
+  job.outbox.add(kOther, {}, false);
   EXPECT_GE(job.outbox.committed(), job.outbox.newest());
   const std::uint64_t change = job.outbox.add(kOne, {});
-  job.outbox.add(kOther, piece);
+  job.outbox.add(kOther, {}, false);
   EXPECT_EQ(job.outbox.newest(), change);
   EXPECT_LT(job.outbox.committed(), change);
   job.outbox.on_acknowledged(job.now, kOne, 2);

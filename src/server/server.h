@@ -8,12 +8,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cluster/membership.h"
 #include "node/node.h"
+#include "replication/copy_window.h"
 #include "replication/outbox.h"
 #include "server/cut.h"
 #include "server/table_host.h"
@@ -118,6 +120,8 @@ class Server final : public Node {
   // Where what is told of these ranges goes, if anybody comes next. Precondition: they are of one unit.
   std::optional<replication::StreamId> next_of(TableId table, RangeSpan ranges) const;
   std::optional<replication::StreamId> previous_of(TableId table, RangeId range) const;
+  // Whether nothing of these ranges is committed before who comes next has it. Precondition: somebody does.
+  bool awaits_next(TableId table, RangeSpan ranges) const;
   std::pair<TableId, RangeId> unit_of(std::uint32_t lineage) const;
   std::uint32_t lineage_of(TableId table, RangeId range) const;
   bool takes_from(NodeId from, const FrameHeader& head) const;
@@ -152,10 +156,18 @@ class Server final : public Node {
   bool send_piece(Unsent& unsent);
   void send_known(const Unsent& unsent, const CopyState& known, std::uint8_t flags);
   void add_piece(const Unsent& unsent, Frame piece, std::size_t bytes);
+  NodeId joiner_of(RangeOf range) const { return next_of(range.first, only(range.second))->server; }
+  replication::CopyWindow& window_to(NodeId joiner);
+  std::size_t under_way_to(NodeId joiner) const;
+  // For what joiners have been sent, where that is all that an attempt brings them from here.
+  void vouch();
   Status take_piece(NodeId from, const Frame& piece);
   struct Arriving;
   Status take_rows(Arriving& arriving, TableHost& host, const Frame& piece);
   Status take_known(Arriving& arriving, TableHost& host, const Frame& piece);
+  void take_vouched(const FrameHeader& head);
+  // Whether nothing of what this server gets behind that one is still on its way.
+  bool has_all_of(NodeId sender) const;
   void tell_joined(Transport& out) const;
 
   // Who waits for which request of its own; a repeat replaces it.
@@ -183,6 +195,7 @@ class Server final : public Node {
     std::deque<Passed> passed;  // Those before which something is not acknowledged by who comes next.
   };
   std::map<replication::StreamId, Inbound> inbound_;
+  void hand_on(Inbound::Passed& passed, Frame entry);
 
   // Of chains that this server joins: by which attempt, by which it has got the copy, and what has come of
   // it.
@@ -192,18 +205,27 @@ class Server final : public Node {
     std::vector<std::byte> bytes;  // Of what is known besides rows.
     bool begun = false;
     std::uint64_t compared = 0;  // Rows before this one have been.
+    bool whole = false;          // Which counts once the sender vouches for it.
   };
   std::map<RangeOf, Arriving> arriving_;
   // Of chains that others join behind this server: by which attempt they have been sent a copy, who has yet
   // to be, and what of that is not acknowledged.
-  std::map<RangeOf, std::uint32_t> sent_;
+  struct Copied {
+    std::uint32_t joining = 0;
+    bool vouched = false;
+  };
+  std::map<RangeOf, Copied> sent_;
   std::deque<Unsent> unsent_;
   struct Sending {
     replication::StreamId to;
     std::uint64_t position = 0;  // In outbox_.
     std::size_t bytes = 0;
+    Instant at;
   };
   std::deque<Sending> sending_;
+  std::map<NodeId, replication::CopyWindow> windows_;
+  // Of joiners: what leaves on these from now on is awaited, as by any copy.
+  std::set<replication::StreamId> vouched_;
 
   struct Committing {
     std::uint64_t position = 0;  // In outbox_.

@@ -145,6 +145,7 @@ constexpr Planted kJoinBugs[] = {
     {Bug::kFormerOwnerFails, "FormerOwnerFails", Checker::kEnds},
     {Bug::kTrimmedEarly, "TrimmedEarly", Checker::kProgress, Checker::kReaders},
     {Bug::kFormerOwnerHeard, "FormerOwnerHeard", Checker::kCopies, Checker::kProgress},
+    {Bug::kJoinerNotAwaited, "JoinerNotAwaited", Checker::kProgress, Checker::kReaders},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedJoin, testing::ValuesIn(kJoinBugs),

@@ -22,6 +22,7 @@
   BRANCH(kMapAwaited, "a frame comes before the map by which it was sent")                            \
   BRANCH(kOwnerFormer, "a frame of a shard's former owner is refused")                                \
   BRANCH(kAnswerAwaitedCopies, "an answer waits until the chain has what it tells")                   \
+  BRANCH(kJoinerNotAwaited, "an answer does not wait for a server that has yet to be sent all")       \
   BRANCH(kPushKept, "a worker is to keep what is in no sum yet")                                      \
   BRANCH(kEntryAhead, "an entry comes before one that was sent earlier")                              \
   BRANCH(kEntryRepeated, "an entry comes again")                                                      \

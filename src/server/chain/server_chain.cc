@@ -73,6 +73,14 @@ std::optional<replication::StreamId> Server::previous_of(TableId table, RangeId 
                                map().placement[table.value].joined_as(range, self())};
 }
 
+// A joiner counts for nothing until it is told that it has all. What it has been sent by then comes before
+// that on the stream, and is not awaited: others have it.
+bool Server::awaits_next(TableId table, RangeSpan ranges) const {
+  const PlacedRun& run = map().placement[table.value].run_of(RangeId{ranges.begin});
+  if (run.joining == 0 || run.in_sync().back() != self()) return true;
+  return vouched_.contains(*next_of(table, ranges)) && !THALWEG_BUG(kJoinerNotAwaited);
+}
+
 // The first range of its unit.
 std::pair<TableId, RangeId> Server::unit_of(std::uint32_t lineage) const {
   const TableId table{static_cast<std::uint16_t>(lineage >> 16)};
@@ -101,7 +109,9 @@ void Server::pass_on(std::size_t table, Transport& out) {
     frame.first = std::move(bytes.first);
     frame.second = std::move(bytes.second);
     copy_value_bytes_ += frame.second.size();
-    outbox_.add(*next, std::move(frame));
+    const bool awaited = awaits_next(frame.head.table, frame.head.ranges);
+    if (!awaited) THALWEG_REACHED(kJoinerNotAwaited);
+    outbox_.add(*next, std::move(frame), awaited);
   }
   send_entries(out);
 }
@@ -164,17 +174,24 @@ void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
   }
   if (!again) {
     ++inbound.expected;
-    Inbound::Passed passed{number, {}, 0};
-    if (!copy) passed.to = next_of(head.table, head.ranges);
-    if (passed.to) {
-      passed.position = outbox_.add(*passed.to, frame);
-      copy_value_bytes_ += frame.second.size();
-      send_entries(out);
-    }
-    inbound.passed.push_back(passed);
+    inbound.passed.push_back({number, {}, 0});
+    if (!copy) hand_on(inbound.passed.back(), frame);
+    send_entries(out);
   }
   acknowledge_entries(stream, again, out);
-  if (copy && !again && joined_.size() == joining_.size()) tell_joined(out);
+  if (copy && !again && has_all_of(from)) tell_joined(out);
+}
+
+// Where who comes next has yet to be sent a copy, this server acknowledges for itself.
+void Server::hand_on(Inbound::Passed& passed, Frame entry) {
+  const TableId table = entry.head.table;
+  const RangeSpan ranges = entry.head.ranges;
+  const auto next = next_of(table, ranges);
+  if (!next) return;
+  const bool awaited = awaits_next(table, ranges);
+  copy_value_bytes_ += entry.second.size();
+  passed.position = outbox_.add(*next, std::move(entry), awaited);
+  if (awaited) passed.to = next;
 }
 
 // By whose map it comes behind the sender is on its way here: sooner than the sender would wonder.
@@ -245,12 +262,13 @@ void Server::mend_chains(Transport& out) {
     const auto [table, range] = unit_of(stream.lineage);
     return previous_of(table, range) == stream;
   };
-  std::map<replication::StreamId, std::pair<replication::StreamId, std::uint64_t>> newest;
+  std::map<replication::StreamId, std::pair<std::optional<replication::StreamId>, std::uint64_t>> newest;
   for (auto& [stream, frame] : outbox_.drop(std::not_fn(is_next))) {
     const auto next = next_of(frame.head.table, frame.head.ranges);
     if (!next || frame.head.op == Op::kCopy) continue;
     THALWEG_REACHED(kChainMended);
-    newest[stream] = {*next, outbox_.add(*next, std::move(frame))};
+    const bool awaited = awaits_next(frame.head.table, frame.head.ranges);
+    newest[stream] = {awaited ? next : std::nullopt, outbox_.add(*next, std::move(frame), awaited)};
   }
   for (auto& [before, inbound] : inbound_) {
     for (Inbound::Passed& passed : inbound.passed) {

@@ -1,6 +1,7 @@
 // The part of Server by which copies of a lost server are made again. Whoever joins a chain comes behind its
 // last server: that sends what each range holds, on the stream on which it sends its entries, and behind that
-// the entries. So once the copy has come, the joiner has all that the others have acknowledged. van Renesse,
+// the entries. So once all copies have come, and the sender says so on the stream, the joiner has all that
+// the others have acknowledged until then, and they acknowledge no more that it has not got. van Renesse,
 // Schneider, "Chain Replication for Supporting High Throughput and Availability", OSDI 2004, section 3.3.
 #include <algorithm>
 
@@ -23,8 +24,9 @@ void for_each_range(TableId table, RangeSpan run, const Visit& visit) {
 // What an attempt that was given up has brought here is not kept, and what it sent there is sent again.
 void Server::follow_joins(Transport& out) {
   joining_.clear();
+  std::erase_if(sending_, [&](const Sending& copy) { return outbox_.acknowledged(copy.to, copy.position); });
   const std::deque<Unsent> before = std::exchange(unsent_, {});
-  std::map<RangeOf, std::uint32_t> sent;
+  std::map<RangeOf, Copied> sent;
   for (std::uint16_t t = 0; t < tables_.size(); ++t) {
     const Placement& placement = map().placement[t];
     RangeSet kept = placement.copied_by(self());
@@ -42,7 +44,7 @@ void Server::follow_joins(Transport& out) {
     for (const PlacedRun& run : placement.joiners_of(self())) {
       for_each_range(TableId{t}, run.ranges, [&](RangeOf range) {
         const auto known = sent_.find(range);
-        if (known != sent_.end() && known->second == run.joining) {
+        if (known != sent_.end() && known->second.joining == run.joining) {
           sent.insert(*known);
         } else if (host_of(range).owned().contains(range.second)) {
           unsent_.push_back(going_on(before, {range, run.joining}));
@@ -51,6 +53,10 @@ void Server::follow_joins(Transport& out) {
     }
   }
   sent_ = std::move(sent);
+  std::erase_if(vouched_, [&](const replication::StreamId& stream) {
+    const auto [table, range] = unit_of(stream.lineage);
+    return next_of(table, only(range)) != stream;
+  });
   const auto over = [&](const auto& entry, std::uint32_t attempt) {
     const auto joining = joining_.find(entry.first);
     return joining == joining_.end() || joining->second != attempt;
@@ -58,6 +64,7 @@ void Server::follow_joins(Transport& out) {
   std::erase_if(joined_, [&](const auto& entry) { return over(entry, entry.second); });
   std::erase_if(arriving_, [&](const auto& entry) { return over(entry, entry.second.joining); });
   if (THALWEG_BUG(kJoinedUnseen) && !joined_.empty()) tell_joined(out);
+  vouch();
   send_copies(out);
 }
 
@@ -77,22 +84,53 @@ Server::Unsent Server::going_on(const std::deque<Unsent>& before, Unsent unsent)
   return known == before.end() ? unsent : *known;
 }
 
-// A few pieces at a time, so that entries do not wait for long behind them; and where nobody has kept copies
+// So few pieces at a time that entries do not wait for long behind them; and where nobody has kept copies
 // before, when what is sent has all that was acknowledged.
 void Server::send_copies(Transport& out) {
-  std::erase_if(sending_, [&](const Sending& copy) { return outbox_.acknowledged(copy.to, copy.position); });
-  std::size_t bytes = 0;
-  for (const Sending& copy : sending_) bytes += copy.bytes;
-  const auto ready = [&] { return !unsent_.empty() && host_of(unsent_.front().range).logs_all(); };
-  while (bytes < limits::kCopyPiecesInFlight * options_.copy_piece_bytes && ready()) {
-    const std::size_t known = sending_.size();
-    if (send_piece(unsent_.front())) {
-      sent_[unsent_.front().range] = unsent_.front().joining;
-      unsent_.pop_front();
-    }
-    for (std::size_t i = known; i < sending_.size(); ++i) bytes += sending_[i].bytes;
+  std::erase_if(sending_, [&](const Sending& copy) {
+    if (!outbox_.acknowledged(copy.to, copy.position)) return false;
+    window_to(copy.to.server).on_acknowledged(now_ - copy.at, copy.bytes);
+    return true;
+  });
+  while (!unsent_.empty()) {
+    const Unsent& next = unsent_.front();
+    const NodeId joiner = joiner_of(next.range);
+    if (!host_of(next.range).logs_all() || under_way_to(joiner) >= window_to(joiner).bytes()) break;
+    if (!send_piece(unsent_.front())) continue;
+    const std::uint32_t attempt = next.joining;
+    sent_[next.range] = {attempt};
+    unsent_.pop_front();
+    if (unsent_.empty() || unsent_.front().joining != attempt || joiner_of(unsent_.front().range) != joiner)
+      vouch();
   }
   send_entries(out);
+}
+
+replication::CopyWindow& Server::window_to(NodeId joiner) {
+  return windows_.try_emplace(joiner, options_.copy_piece_bytes).first->second;
+}
+
+std::size_t Server::under_way_to(NodeId joiner) const {
+  std::size_t bytes = 0;
+  for (const Sending& copy : sending_) bytes += copy.to.server == joiner ? copy.bytes : 0;
+  return bytes;
+}
+
+// On each stream by itself, for there is no order between streams.
+void Server::vouch() {
+  std::set<std::pair<NodeId, std::uint32_t>> open;
+  for (const Unsent& unsent : unsent_) open.emplace(joiner_of(unsent.range), unsent.joining);
+  std::set<replication::StreamId> told;
+  for (auto& [range, copied] : sent_) {
+    if (copied.vouched || open.contains({joiner_of(range), copied.joining})) continue;
+    copied.vouched = true;
+    const auto stream = *next_of(range.first, only(range.second));
+    vouched_.insert(stream);
+    if (!told.insert(stream).second) continue;
+    Frame word;
+    word.head.flags = frame_flags::kEndOfWork;
+    add_piece({range, copied.joining}, std::move(word), 0);
+  }
 }
 
 TableHost& Server::host_of(RangeOf range) const {
@@ -155,7 +193,7 @@ void Server::add_piece(const Unsent& unsent, Frame piece, std::size_t bytes) {
   piece.head.ranges = only(range);
   piece.head.owner_epoch = unsent.joining;
   const replication::StreamId to = *next_of(table, only(range));
-  sending_.push_back({to, outbox_.add(to, std::move(piece)), bytes});
+  sending_.push_back({to, outbox_.add(to, std::move(piece), false), bytes, now_});
 }
 
 Status Server::take_piece(NodeId from, const Frame& piece) {
@@ -167,6 +205,10 @@ Status Server::take_piece(NodeId from, const Frame& piece) {
                       joining->second == head.owner_epoch &&
                       map().placement[t].before(head.ranges, self()) == from.index;
   if (!wanted) return ok_status();
+  if (head.flags == frame_flags::kEndOfWork) {
+    take_vouched(head);
+    return ok_status();
+  }
   Arriving& arriving = arriving_[range];
   arriving.joining = head.owner_epoch;
   TableHost& host = *copies_[t];
@@ -176,10 +218,26 @@ Status Server::take_piece(NodeId from, const Frame& piece) {
   arriving.bytes.insert(arriving.bytes.end(), bytes.begin(), bytes.end());
   if (head.request > 0) return ok_status();
   if (Status taken = take_known(arriving, host, piece); !taken.ok()) return taken;
-  if ((head.flags & frame_flags::kEndOfWork) == 0) return ok_status();
-  arriving_.erase(range);
-  joined_[range] = head.owner_epoch;
+  arriving.whole = (head.flags & frame_flags::kEndOfWork) != 0;
   return ok_status();
+}
+
+void Server::take_vouched(const FrameHeader& head) {
+  std::erase_if(arriving_, [&](const auto& entry) {
+    const auto& [range, arriving] = entry;
+    const bool its = arriving.whole && arriving.joining == head.owner_epoch && range.first == head.table &&
+                     lineage_of(range.first, range.second) == head.shard.value;
+    if (its) joined_[range] = head.owner_epoch;
+    return its;
+  });
+}
+
+bool Server::has_all_of(NodeId sender) const {
+  return std::ranges::all_of(joining_, [&](const auto& entry) {
+    const auto [table, range] = entry.first;
+    return joined_.contains(entry.first) ||
+           map().placement[table.value].before(only(range), self()) != sender.index;
+  });
 }
 
 Status Server::take_known(Arriving& arriving, TableHost& host, const Frame& piece) {

@@ -98,6 +98,31 @@ TEST(Joins, ServersGetTheirPartAndNoBitChanges) {
   }
 }
 
+// In pieces of 300 bytes, of which two a round trip take 0.42 s, and as many as the path has 0.14.
+TEST(Joins, ACopyFillsALongPath) {
+  Plan plan = plan_of_joins(Consistency::sync());
+  plan.seed = 299;
+  plan.tables[0].ranges = 12;
+  plan.latency = 10ms;
+  plan.keys = 4000;
+  plan.loads = true;
+  plan.steps.assign(4, {100});
+  plan.joins = 1;  // By the test.
+  Cluster cluster(plan);
+  Instant moved = kNever;
+  const Instant joins = Instant{} + 1s;
+  cluster.at(joins, [&] { cluster.start_server(); });
+  for (Instant look = joins; look < joins + 3s; look = look + 1ms) {
+    cluster.at(look, [&, look] {
+      if (moved == kNever && !cluster.scheduler().map().placement[0].owned_by(2).empty()) moved = look;
+    });
+  }
+  ASSERT_EQ(run_to_end(cluster, Instant{Duration(100s).count()}), "");
+  EXPECT_TRUE(ended_well(cluster));
+  EXPECT_EQ(compare_with_fault_free(cluster), "");
+  EXPECT_LT(moved - joins, 200ms);
+}
+
 // They broke promises once. 701964: rows to begin with that came again, as a chain had lost a link, took back
 // a push. 43001486: whoever was to own a range was killed before it learnt of that, and the job was over
 // then.
