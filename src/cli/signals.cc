@@ -12,7 +12,7 @@ namespace {
 
 // A handler can reach static storage alone.
 std::atomic<bool> stop_requested{false};
-std::atomic<const char*> words{""};
+std::atomic<const char*> last_said{""};
 std::atomic<std::int64_t> asked_at_ns{0};
 enum Speaker : int { kNobody, kHandler, kProgram };
 std::atomic<int> speaker{kNobody};  // Of the last words on standard output.
@@ -36,7 +36,7 @@ extern "C" void on_interrupt(int) {
   }
   if (now - asked < kOneWish_ns) return;
   int before = kNobody;
-  const char* text = speaker.compare_exchange_strong(before, kHandler) ? words.load() : "";
+  const char* text = speaker.compare_exchange_strong(before, kHandler) ? last_said.load() : "";
   if (before == kHandler || (before == kProgram && now - spoke_at_ns < kOneWish_ns)) return;
   if (write(STDOUT_FILENO, text, std::strlen(text)) < 0) _exit(kInterrupted);  // Nobody listens.
   _exit(kInterrupted);
@@ -73,7 +73,7 @@ const std::atomic<bool>& catch_own_interrupts() {
 }
 
 const std::atomic<bool>& catch_interrupts(const char* last_words) {
-  words = last_words;
+  last_said = last_words;
   handle(SIGINT);
   return catch_own_interrupts();
 }

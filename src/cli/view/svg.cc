@@ -7,7 +7,7 @@
 namespace thalweg {
 namespace {
 
-std::string escaped(std::string_view text) {
+std::string xml_escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
@@ -49,13 +49,13 @@ void Svg::box(double x, double y, double width, double height, std::string_view 
               std::string_view title) {
   out_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"", x, y,
                       width, height, color);
-  out_ += title.empty() ? "/>\n" : fmt::format("><title>{}</title></rect>\n", escaped(title));
+  out_ += title.empty() ? "/>\n" : fmt::format("><title>{}</title></rect>\n", xml_escaped(title));
 }
 
 void Svg::text(double x, double y, std::string_view words, Anchor anchor) {
   constexpr std::array kAnchors = {"start", "middle", "end"};
   out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y,
-                      kAnchors[static_cast<std::size_t>(anchor)], escaped(words));
+                      kAnchors[static_cast<std::size_t>(anchor)], xml_escaped(words));
 }
 
 void Svg::curve(const std::vector<std::pair<double, double>>& points, std::string_view color) {

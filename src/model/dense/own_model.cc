@@ -11,7 +11,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint64_t kRowsMax = 1u << 24, kRowFloatsMax = 1u << 24;
+constexpr std::uint64_t kRowsMax = 1u << 24, kOwnRowFloatsMax = 1u << 24;
 
 class OwnModel final : public Model {
  public:
@@ -66,7 +66,7 @@ bool can_be(const DenseParameter& parameter) {
   std::uint64_t row = 1;
   for (std::size_t d = 0; d < parameter.shape.size(); ++d) {
     const auto size = static_cast<std::uint64_t>(parameter.shape[d]);
-    if (parameter.shape[d] < 1 || size > (d == 0 ? kRowsMax : kRowFloatsMax / row)) return false;
+    if (parameter.shape[d] < 1 || size > (d == 0 ? kRowsMax : kOwnRowFloatsMax / row)) return false;
     if (d > 0) row *= size;
   }
   return true;
