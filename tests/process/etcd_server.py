@@ -1,4 +1,5 @@
 """An etcd of a test's own, which it may kill and start again."""
+import base64
 import json
 import os
 import shutil
@@ -83,8 +84,10 @@ class Etcd:
 
 
 class Way:
-    """To an etcd, of one process alone: while it is cut, what is sent stays under way."""
-    def __init__(self, test, address):
+    """To an etcd, of one process alone: while it is cut, what is sent stays under way. It breaks so many times at
+    requests for a key."""
+    def __init__(self, test, address, breaks=0, at=""):
+        self.breaks, self.at = breaks, base64.b64encode(at.encode())
         host, port = address.rsplit(":", 1)
         self.there = (host, int(port))
         self.server = socket.create_server(("127.0.0.1", 0))
@@ -115,6 +118,10 @@ class Way:
         try:
             while data := source.recv(65536):
                 self.open.wait()
+                if self.breaks > 0 and self.at in data:
+                    self.breaks -= 1
+                    source.close()
+                    break
                 to.sendall(data)
             to.shutdown(socket.SHUT_WR)
         except OSError:

@@ -51,6 +51,19 @@ class EtcdStandbyTest(KeptJobs):
         for node in nodes[1:]:
             self.assertEqual(node.wait(timeout=60), 0, node.communicate())
 
+    def test_a_standby_that_cannot_read_the_state_waits_for_its_turn_again(self):
+        self.calm = self.undisturbed(LONG_WORK)
+        state = self.state
+        way = Way(self, self.etcd.address, breaks=12, at=state.split("/", 3)[3] + "/term")
+        self.state = state.replace(self.etcd.address, way.address)
+        leader, standby, nodes = self.start_with_standby(LONG_WORK, state)
+        leader.kill()
+        _, err = self.assert_as_undisturbed(standby)
+        self.assertEqual(way.breaks, 0)
+        self.assertIn("the scheduler has taken the job up as its state has it: 2 servers, 2 workers", err)
+        for node in nodes:
+            self.assertEqual(node.wait(timeout=60), 0, node.communicate())
+
     def test_a_scheduler_that_wakes_after_its_standby_took_over_changes_nothing(self):
         self.calm = self.undisturbed(LONG_WORK)
         leader, standby, nodes = self.start_with_standby(LONG_WORK)

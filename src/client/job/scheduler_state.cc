@@ -75,21 +75,31 @@ Status open_etcd(const StatePlace& place, SchedulerState& state) {
 
 }  // namespace
 
+// A standby waits for its turn again where it could lead, but cannot reach the state for now: others may.
 Result<std::unique_ptr<SchedulerState>> open_scheduler_state(const StatePlace& place) {
-  auto state = std::make_unique<SchedulerState>();
   const auto said = [](const Status& status) {
     return Status(status.code(), "--state: " + status.message());
   };
-  const Status opened = is_etcd_place(place.where) ? open_etcd(place, *state) : open_log(place, *state);
-  if (!opened.ok()) return said(opened);
   std::random_device random;
-  const auto take = [&] { return take_lead(*state->store, std::max(1u, random())); };
-  auto kept = take();
-  for (int tries = 1; !kept && may_pass(kept.status().code()) && tries < kTries; ++tries) kept = take();
-  if (!kept) return said(kept.status());
-  state->kept = *std::move(kept);
-  if (state->lead) state->lead->set_term(state->kept.lead);
-  return state;
+  const RealClock clock;
+  for (const Instant begun = clock.now();;) {
+    auto state = std::make_unique<SchedulerState>();
+    const Status opened = is_etcd_place(place.where) ? open_etcd(place, *state) : open_log(place, *state);
+    if (!opened.ok()) return said(opened);
+    const auto take = [&] { return take_lead(*state->store, std::max(1u, random())); };
+    auto kept = take();
+    for (int tries = 1; !kept && may_pass(kept.status().code()) && tries < kTries; ++tries) kept = take();
+    if (kept) {
+      state->kept = *std::move(kept);
+      if (state->lead) state->lead->set_term(state->kept.lead);
+      return state;
+    }
+    if (!place.standby || !may_pass(kept.status().code())) return said(kept.status());
+    state.reset();
+    if (place.waiting && !place.waiting(clock.now() - begun, "etcd: " + kept.status().message()))
+      return Status(Code::kAborted, "it need not wait any more");
+    std::this_thread::sleep_for(kLookEvery);
+  }
 }
 
 }  // namespace thalweg
