@@ -84,9 +84,8 @@ class Etcd:
 
 
 class Way:
-    """To an etcd, of one process alone: while it is cut, what is sent stays under way. It breaks so many times at
-    requests for a key."""
-    def __init__(self, test, address, breaks=0, at=""):
+    """To an etcd, of one process alone: while it is cut, what is sent stays under way. It breaks at requests for a key."""
+    def __init__(self, test, address, breaks=False, at=""):
         self.breaks, self.at = breaks, base64.b64encode(at.encode())
         host, port = address.rsplit(":", 1)
         self.there = (host, int(port))
@@ -118,10 +117,10 @@ class Way:
         try:
             while data := source.recv(65536):
                 self.open.wait()
-                if self.breaks > 0 and self.at in data:
-                    self.breaks -= 1
+                if self.breaks and self.at in data:
                     source.close()
-                    break
+                    to.close()
+                    return
                 to.sendall(data)
             to.shutdown(socket.SHUT_WR)
         except OSError:

@@ -52,14 +52,15 @@ class EtcdStandbyTest(KeptJobs):
             self.assertEqual(node.wait(timeout=60), 0, node.communicate())
 
     def test_a_standby_that_cannot_read_the_state_waits_for_its_turn_again(self):
-        self.calm = self.undisturbed(LONG_WORK)
         state = self.state
-        way = Way(self, self.etcd.address, breaks=12, at=state.split("/", 3)[3] + "/term")
+        way = Way(self, self.etcd.address, breaks=True, at=state.split("/", 3)[3] + "/k/term")
         self.state = state.replace(self.etcd.address, way.address)
-        leader, standby, nodes = self.start_with_standby(LONG_WORK, state)
+        leader, standby, nodes = self.start_with_standby(leaders_state=state)
         leader.kill()
+        while "waiting for etcd: " not in (line := standby.stderr.readline()):
+            self.assertNotEqual(line, "", "it ended")
+        way.breaks = False
         _, err = self.assert_as_undisturbed(standby)
-        self.assertEqual(way.breaks, 0)
         self.assertIn("the scheduler has taken the job up as its state has it: 2 servers, 2 workers", err)
         for node in nodes:
             self.assertEqual(node.wait(timeout=60), 0, node.communicate())

@@ -75,7 +75,8 @@ Status open_etcd(const StatePlace& place, SchedulerState& state) {
 
 }  // namespace
 
-// A standby waits for its turn again where it could lead, but cannot reach the state for now: others may.
+// A standby that could lead, but cannot reach the state for now, waits for its turn again: others may reach
+// it.
 Result<std::unique_ptr<SchedulerState>> open_scheduler_state(const StatePlace& place) {
   const auto said = [](const Status& status) {
     return Status(status.code(), "--state: " + status.message());
@@ -88,7 +89,8 @@ Result<std::unique_ptr<SchedulerState>> open_scheduler_state(const StatePlace& p
     if (!opened.ok()) return said(opened);
     const auto take = [&] { return take_lead(*state->store, std::max(1u, random())); };
     auto kept = take();
-    for (int tries = 1; !kept && may_pass(kept.status().code()) && tries < kTries; ++tries) kept = take();
+    const int tries_most = place.standby ? 1 : kTries;
+    for (int tries = 1; !kept && may_pass(kept.status().code()) && tries < tries_most; ++tries) kept = take();
     if (kept) {
       state->kept = *std::move(kept);
       if (state->lead) state->lead->set_term(state->kept.lead);
