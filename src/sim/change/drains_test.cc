@@ -131,7 +131,7 @@ TEST(Drains, WhoIsToLeaveMayDieMeanwhile) {
   Plan plan = plan_of_drains(4, 2, Consistency::sync());
   std::uint64_t lost = 0, left = 0;
   for (std::uint64_t moment = 60; moment < 200; moment += 7) {
-    for (std::uint64_t after = 1; after < 80; after += 4 * kEveryForTest) {
+    for (std::uint64_t after = 1; after < 120; after += 4 * kEveryForTest) {
       plan.seed = moment;
       Cluster cluster(plan);
       while (cluster.events() < moment && cluster.step()) {
