@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -212,7 +211,7 @@ class Server final : public Node {
   // to be, and what of that is not acknowledged.
   struct Copied {
     std::uint32_t joining = 0;
-    bool vouched = false;
+    bool vouched = false;  // What changes from now on is awaited, as by any copy.
   };
   std::map<RangeOf, Copied> sent_;
   std::deque<Unsent> unsent_;
@@ -224,8 +223,6 @@ class Server final : public Node {
   };
   std::deque<Sending> sending_;
   std::map<NodeId, replication::CopyWindow> windows_;
-  // Of joiners: what leaves on these from now on is awaited, as by any copy.
-  std::set<replication::StreamId> vouched_;
 
   struct Committing {
     std::uint64_t position = 0;  // In outbox_.

@@ -89,8 +89,8 @@ Result<std::unique_ptr<SchedulerState>> open_scheduler_state(const StatePlace& p
     if (!opened.ok()) return said(opened);
     const auto take = [&] { return take_lead(*state->store, std::max(1u, random())); };
     auto kept = take();
-    const int tries_most = place.standby ? 1 : kTries;
-    for (int tries = 1; !kept && may_pass(kept.status().code()) && tries < tries_most; ++tries) kept = take();
+    for (int tries = 1; !kept && may_pass(kept.status().code()) && !place.standby && tries < kTries; ++tries)
+      kept = take();
     if (kept) {
       state->kept = *std::move(kept);
       if (state->lead) state->lead->set_term(state->kept.lead);

@@ -78,7 +78,12 @@ std::optional<replication::StreamId> Server::previous_of(TableId table, RangeId 
 bool Server::awaits_next(TableId table, RangeSpan ranges) const {
   const PlacedRun& run = map().placement[table.value].run_of(RangeId{ranges.begin});
   if (run.joining == 0 || run.in_sync().back() != self()) return true;
-  return vouched_.contains(*next_of(table, ranges)) && !THALWEG_BUG(kJoinerNotAwaited);
+  for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
+    const auto copied = sent_.find({table, RangeId{range}});
+    if (copied != sent_.end() && copied->second.joining == run.joining && copied->second.vouched)
+      return !THALWEG_BUG(kJoinerNotAwaited);
+  }
+  return false;
 }
 
 // The first range of its unit.

@@ -4,6 +4,7 @@
 // the others have acknowledged until then, and they acknowledge no more that it has not got. van Renesse,
 // Schneider, "Chain Replication for Supporting High Throughput and Availability", OSDI 2004, section 3.3.
 #include <algorithm>
+#include <set>
 
 #include "base/coverage/reached.h"
 #include "base/planted.h"
@@ -53,10 +54,6 @@ void Server::follow_joins(Transport& out) {
     }
   }
   sent_ = std::move(sent);
-  std::erase_if(vouched_, [&](const replication::StreamId& stream) {
-    const auto [table, range] = unit_of(stream.lineage);
-    return next_of(table, only(range)) != stream;
-  });
   const auto over = [&](const auto& entry, std::uint32_t attempt) {
     const auto joining = joining_.find(entry.first);
     return joining == joining_.end() || joining->second != attempt;
@@ -125,7 +122,6 @@ void Server::vouch() {
     if (copied.vouched || open.contains({joiner_of(range), copied.joining})) continue;
     copied.vouched = true;
     const auto stream = *next_of(range.first, only(range.second));
-    vouched_.insert(stream);
     if (!told.insert(stream).second) continue;
     Frame word;
     word.head.flags = frame_flags::kEndOfWork;
