@@ -203,26 +203,24 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   }
   if (const Status status = (co_await store.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
   begun_ = now();
-  for (std::uint32_t epoch = first_epoch(); epoch < spec().epochs; ++epoch) {
+  std::uint32_t whole_passes = first_epoch();  // A barrier holds nobody once the job is closed.
+  for (; whole_passes < spec().epochs && !enough_; ++whole_passes) {
+    const std::uint32_t epoch = whole_passes;
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status.ok()) co_return status;
     if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
-    EpochNumbers numbers = monitor_->epoch_numbers(epoch);
-    // A barrier holds nobody then: rows may be missing, unless another scheduler has closed the job later.
+    // Unless another scheduler has closed the job later, rows may be missing.
     const bool may_be_whole = best_ && !options_.state.empty() && monitor_->is_scored(epoch);
-    numbers.cut_short = store.closing() && !may_be_whole;
-    if (numbers.cut_short) numbers.has_valid = false;
-    numbers.ended = now();
+    if (store.closing() && !may_be_whole) break;
+    add_pass(monitor_->epoch_numbers(epoch));
     if (on_pass_) on_pass_();
-    add_pass(numbers);
-    if (spec().shows_passes && !numbers.cut_short) {
-      if (Status status = co_await show_pass(store, epoch); !status.ok()) co_return status;
-    }
-    if (enough_) break;
+    if (!spec().shows_passes) continue;
+    if (Status status = co_await show_pass(store, epoch); !status.ok()) co_return status;
   }
   if (const Status status = (co_await store.barrier(kLastBarrier)).status; !status.ok()) co_return status;
   trained_ = now();
   // After an early end the barriers of passes held nobody; by now every shard has reported all.
   if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
+  if (store.closing() && !enough_) add_cut_short(whole_passes);
   const bool whole = !store.closing() && !staged_;
   const std::string bad = whole ? training_diverged(spec().model.loss, epochs_) : std::string();
   if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
@@ -231,7 +229,17 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   co_return ok_status();
 }
 
+void TrainJob::add_cut_short(std::uint32_t from) {
+  for (std::uint32_t epoch = from; epoch < monitor_->passes_begun(); ++epoch) {
+    EpochNumbers numbers = monitor_->epoch_numbers(epoch);
+    numbers.cut_short = true;
+    numbers.has_valid = false;
+    add_pass(std::move(numbers));
+  }
+}
+
 void TrainJob::add_pass(EpochNumbers numbers) {
+  numbers.ended = now();
   const std::lock_guard lock(epochs_mutex_);
   if (!epochs_.empty()) numbers.steps_before = epochs_.back().steps_before + epochs_.back().steps;
   epochs_.push_back(std::move(numbers));

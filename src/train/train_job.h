@@ -137,6 +137,8 @@ class TrainJob {
   std::map<std::string, std::string> options_to_store() const;
   std::map<std::string, double> metrics() const;
   void add_pass(EpochNumbers numbers);
+  // Of a job that was asked to end early: pass `from` and what some shards have begun behind it.
+  void add_cut_short(std::uint32_t from);
   std::vector<std::string> take_news();
   // Tells of the passes behind `told` that are done; returns how many are.
   std::size_t tell_epochs(std::size_t told, Cluster& cluster);

@@ -295,6 +295,11 @@ TrainNumbers TrainMonitor::numbers() const {
   return out;
 }
 
+std::uint32_t TrainMonitor::passes_begun() const {
+  const std::lock_guard lock(mutex_);
+  return epochs_.empty() ? 0 : epochs_.rbegin()->first + 1;
+}
+
 bool TrainMonitor::is_scored(std::uint32_t epoch) const {
   const std::lock_guard lock(mutex_);
   const auto found = epochs_.find(epoch);

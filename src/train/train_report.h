@@ -102,6 +102,8 @@ class TrainMonitor {
   TrainNumbers numbers() const;
   // Of pass `epoch`. What is reported later of its held-out rows does not count in their AUC.
   EpochNumbers epoch_numbers(std::uint32_t epoch);
+  // Up to the last that a shard has reported of.
+  std::uint32_t passes_begun() const;
   // Whether every shard has told of its held-out rows after pass `epoch`.
   bool is_scored(std::uint32_t epoch) const;
 

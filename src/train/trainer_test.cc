@@ -154,6 +154,14 @@ TEST_F(TrainerTest, SavesWhatIsLearntWhenItIsClosed) {
   EXPECT_EQ(result.status.code(), Code::kAborted) << result.status.message();
   EXPECT_TRUE(result.complete);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "model/model.json"));
+  ASSERT_FALSE(result.epochs.empty());
+  ASSERT_LT(result.epochs.size(), 100000u) << "passes that nobody began";
+  std::uint64_t examples = 0;
+  for (const TrainEpoch& epoch : result.epochs) {
+    EXPECT_GT(epoch.examples, 0u) << epoch.number;
+    examples += epoch.examples;
+  }
+  EXPECT_EQ(examples, result.examples);
 }
 
 TEST_F(TrainerTest, RefusesWhatCannotBeMeant) {
