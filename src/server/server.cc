@@ -317,7 +317,8 @@ void Server::answer_waiting(TableHost& host, Transport& out) {
 
 void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
   Status status = member_.check_map_epoch(frame.head);
-  if (status.ok()) status = member_.check_owner(from, frame.head);
+  if (!status.ok()) return reply(from, frame.head, Op::kMarksReply, status, {}, {}, out);
+  status = member_.check_owner(from, frame.head);
   const auto awaits = [](const RangeSet& awaited) { return !awaited.empty(); };
   if (status.ok() && std::ranges::any_of(awaited_, awaits))
     status = {Code::kRetry, fmt::format("{} awaits ranges", node_name(*member_.id()))};
@@ -380,8 +381,9 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
 
 void Server::on_load(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
-  Status status = host.status();
-  if (host && frame.head.shard != kNoShard)
+  if (!host) return reply(from, frame.head, Op::kLoadReply, host.status(), {}, {}, out);
+  Status status;
+  if (frame.head.shard != kNoShard)
     status = {Code::kRefused, fmt::format("{}: rows are loaded by an observer", describe(frame.head))};
   const bool rows = (frame.head.flags & frame_flags::kState) == 0;
   if (status.ok()) status = rows ? (*host)->load(frame, room_for(**host, frame)) : (*host)->begin(frame);

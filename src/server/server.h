@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cluster/membership.h"
+#include "cluster/stale_notices.h"
 #include "node/node.h"
 #include "replication/copy_window.h"
 #include "replication/outbox.h"
@@ -100,6 +101,7 @@ class Server final : public Node {
                   std::uint8_t flags = 0);
   void reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
              Transport& out, std::uint8_t flags = 0) {
+    if (status.code() == Code::kStale && !stale_.is_due(now_, to, request.map_epoch)) return;
     out.send(to, answer_to(request, op, status, std::move(first), std::move(second), flags));
   }
 
@@ -176,6 +178,7 @@ class Server final : public Node {
   cluster::Membership member_;
   std::vector<std::unique_ptr<TableHost>> tables_;  // By table id.
   std::vector<RangeSet> awaited_;                   // By table id.
+  cluster::StaleNotices stale_;
   GivenUp given_up_;
   std::vector<std::map<PullKey, Frame>> waiting_;  // By table id.
 

@@ -19,6 +19,7 @@
   BRANCH(kSumAppliedInPart, "of a combined push some shards' parts have come singly")                 \
   BRANCH(kShownAgain, "a shard's heir is shown the rows that the one before was shown")               \
   BRANCH(kMapOld, "a frame is refused because its sender's map is old")                               \
+  BRANCH(kMapOldUnsaid, "a sender whose map is old has been told so by then")                         \
   BRANCH(kMapAwaited, "a frame comes before the map by which it was sent")                            \
   BRANCH(kOwnerFormer, "a frame of a shard's former owner is refused")                                \
   BRANCH(kAnswerAwaitedCopies, "an answer waits until the chain has what it tells")                   \
