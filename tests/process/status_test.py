@@ -167,6 +167,11 @@ class StatusTest(ClusterJobs):
             silent.bind(("127.0.0.1", 0))
             address = "127.0.0.1:%d" % silent.getsockname()[1]
             self.assertIn("Connection refused", self.refused(address))
+            done = subprocess.run([PROGRAM, "drain", "--server", "0", "--join", address, "--timeout", "3s"],
+                                  capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+            first, error = done.stderr.splitlines()
+            self.assertRegex(first, r"^cannot connect to scheduler at \S+: Connection refused; trying again$")
+            self.assertRegex(error, r"^thalweg: TIMEOUT: no answer from a scheduler at \S+ in 3\.0 s")
             silent.listen()
             self.refused(address)
         job, address = self.start_copied_job("--epochs", "100000")

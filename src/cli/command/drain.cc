@@ -36,7 +36,7 @@ constexpr OptionRow kDrainRows[] = {
 };
 
 Status run_drain(const Options& options, Output& out) {
-  auto node = joining_node(options);
+  auto node = joining_node(options, out);
   if (!node) return node.status();
   const auto server = options.maybe_integer("server");
   if (!server) {

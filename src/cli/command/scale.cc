@@ -46,7 +46,7 @@ std::uint32_t added(const std::string& text) {
 }
 
 Status run_scale(const Options& options, Output& out) {
-  auto node = joining_node(options);
+  auto node = joining_node(options, out);
   if (!node) return node.status();
   const std::string text = options.maybe_text("more-servers").value_or("");
   const std::uint32_t count = added(text);

@@ -13,15 +13,15 @@ namespace {
 
 constexpr std::string_view kAskOptions = "join|secret-file|insecure-no-auth|ask-timeout";
 
-Result<JobStatus> ask_scheduler(const Options& options) {
-  auto node = joining_node(options);
+Result<JobStatus> ask_scheduler(const Options& options, Output& out) {
+  auto node = joining_node(options, out);
   if (!node) return node.status();
   node->patience = options.duration("ask-timeout");
   return job_status(*node);
 }
 
 Status run_status(const Options& options, Output& out) {
-  const auto status = ask_scheduler(options);
+  const auto status = ask_scheduler(options, out);
   if (!status) return status.status();
   out.human(status_text(*status));
   out.json(status_json(*status));
@@ -29,7 +29,7 @@ Status run_status(const Options& options, Output& out) {
 }
 
 Status run_events(const Options& options, Output& out) {
-  const auto status = ask_scheduler(options);
+  const auto status = ask_scheduler(options, out);
   if (!status) return status.status();
   out.human(events_text(*status));
   out.json(events_json(*status));

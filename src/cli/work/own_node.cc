@@ -8,7 +8,7 @@
 
 namespace thalweg {
 
-Result<NodeOptions> joining_node(const Options& options) {
+Result<NodeOptions> joining_node(const Options& options, Output& out) {
   const auto scheduler = options.maybe_text("join");
   if (!scheduler) {
     return with_hint({Code::kUsage, fmt::format("thalweg {} needs --join ADDR, the scheduler's address",
@@ -19,6 +19,7 @@ Result<NodeOptions> joining_node(const Options& options) {
   node.scheduler = *scheduler;
   node.secret_file = options.maybe_text("secret-file").value_or("");
   node.insecure_no_auth = options.flag("insecure-no-auth");
+  node.log = [&out](const std::string& line) { out.note(line); };
   return node;
 }
 
@@ -34,12 +35,11 @@ Status ended(const TrainNodeEnd& end, Output& out) {
 }
 
 Result<TrainNode> train_node(const Options& options, Output& out) {
-  auto node = joining_node(options);
+  auto node = joining_node(options, out);
   if (!node) return node.status();
   node->listen = options.maybe_text("listen").value_or(node->listen);
   node->patience = options.duration("timeout");
   node->grace = options.duration("grace");
-  node->log = [&out](const std::string& line) { out.note(line); };
   const auto memory = memory_limit(options);
   if (!memory) return memory.status();
   TrainNode made;

@@ -8,7 +8,7 @@
 namespace thalweg {
 
 // Where the scheduler is, and what a process that goes there needs to be heard. kUsage: --join is missing.
-Result<NodeOptions> joining_node(const Options& options);
+Result<NodeOptions> joining_node(const Options& options, Output& out);
 // Of a server or worker.
 Result<TrainNode> train_node(const Options& options, Output& out);
 void warn_if_insecure(const NodeOptions& node, Output& out);

@@ -17,6 +17,8 @@ namespace {
 
 // Of several schedulers each, in turn, at most.
 constexpr Duration kAskedFor = std::chrono::milliseconds(500);
+// Whoever waits for longer is told what for.
+constexpr Duration kQuietFor = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -35,6 +37,7 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
   const std::vector<std::string> schedulers = addresses_in(options.scheduler);
   driver.add(worker_node(temporary_index()), asker);
   const Instant deadline = driver.now() + options.patience;
+  Instant tell_at = options.log ? driver.now() + kQuietFor : kNever;
   const Duration each = schedulers.size() == 1
                             ? options.patience
                             : std::min(kAskedFor, options.patience / static_cast<int>(schedulers.size()));
@@ -42,7 +45,13 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
   for (std::size_t turn = 0; !asker.finished() && driver.now() < deadline; ++turn) {
     const std::string& address = schedulers[turn % schedulers.size()];
     if (Status status = driver.introduce(kScheduler, address); !status.ok()) return status;
-    driver.run_until([&] { return asker.finished(); }, std::min(deadline, driver.now() + each));
+    const Instant next = std::min(deadline, driver.now() + each);
+    driver.run_until([&] { return asker.finished(); }, std::min(next, tell_at));
+    if (driver.now() >= tell_at) {
+      tell_at = kNever;
+      if (!asker.finished() && !complaint.empty()) options.log(complaint);
+      driver.run_until([&] { return asker.finished(); }, next);
+    }
   }
   if (asker.finished()) return ok_status();
   const double waited_s = std::chrono::duration<double>(options.patience).count();
