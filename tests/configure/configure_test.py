@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import unittest
 
 SOURCE = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -148,6 +149,14 @@ class ConfigureTest(unittest.TestCase):
         hidden = self.parts("ucx", "fuzz", "tidy", "peers")
         commands = self.tree.commands(hidden, "--preset", "release", "-DTHALWEG_UCX=OFF")
         self.assertTrue([line for line in commands if "_test.cc" in line])
+
+    def test_a_cache_that_has_the_program_has_the_wheels_library(self):
+        presets = json.loads((SOURCE / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]
+        program = next(preset["cacheVariables"] for preset in presets if preset["name"] == "program")
+        with open(SOURCE / "pyproject.toml", "rb") as project:
+            wheel = tomllib.load(project)["tool"]["scikit-build"]["cmake"]["define"]
+        for name in ("CMAKE_UNITY_BUILD", "CMAKE_UNITY_BUILD_BATCH_SIZE"):
+            self.assertEqual(wheel[name], program[name], name)
 
     def test_setup_installs_what_the_presets_ask_for(self):
         listed = subprocess.run([SOURCE / "scripts/setup", "--list"], capture_output=True, text=True, check=True).stdout.split()
