@@ -106,7 +106,7 @@ void Cluster::hand_over(const Offer& offer) {
   after_turn(offer.to);
 }
 
-// Of a range that others have taken over, theirs.
+// Of a range that others have taken over, theirs, also where who had it before has yet to hear of that.
 Contents Cluster::contents(TableId table) const {
   std::map<NodeId, const Server*> servers;
   const Placement& placement = scheduler().map().placement.at(table.value);
@@ -130,15 +130,25 @@ Contents Cluster::contents(TableId table) const {
   for (std::uint16_t r = 0; r < plan_.tables[table.value].ranges; ++r) {
     const RangeId range{r};
     bool found = false;
-    for (const auto& [id, server] : servers) {
-      if (table.value >= server->tables().size()) continue;
-      const Table& part = server->tables()[table.value]->table();
+    const auto take_from = [&](const Server& server) {
+      if (table.value >= server.tables().size()) return;
+      const Table& part = server.tables()[table.value]->table();
       all.width = part.stored_width();
       found = take_range(part, range) || found;
-      const auto given_up = server->given_up().find({table, range});
-      if (given_up == server->given_up().end()) continue;
+      const auto given_up = server.given_up().find({table, range});
+      if (given_up == server.given_up().end()) return;
       take(given_up->second.keys, given_up->second.rows);
       found = true;
+    };
+    const auto knows_all = [&](const Server& server) {
+      return server.map().epoch == scheduler().map().epoch;
+    };
+    for (const auto& [id, server] : servers) {
+      if (knows_all(*server)) take_from(*server);
+    }
+    const bool settled = found;
+    for (const auto& [id, server] : servers) {
+      if (!settled && !knows_all(*server)) take_from(*server);
     }
     // Who was to own it was killed before it learnt of that, and the job was over before anybody else did.
     for (const std::uint32_t index : placement.run_of(range).in_sync()) {
