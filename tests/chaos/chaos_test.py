@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from hurt_jobs import Broken, HistoryJob
@@ -13,6 +14,9 @@ from programs import SANITIZER, ProgramTest, patience
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 400 if SANITIZER else 1500
 SILENCE_S = patience(5)
+KINDS = ("sync", "async", "bounded:2", "train", "cut:async", "full")
+# With a sanitizer, which has its turn every other day, two of them a turn.
+TURN = int(os.environ.get("THALWEG_TEST_DAY") or time.time() // 86400) // 2 % 3
 PAUSE_S = patience(0.4)  # Faults that come faster than a worker's heir begins let no step end.
 
 
@@ -25,14 +29,14 @@ class ChaosTest(ProgramTest):
         return job
 
     def test_a_minute_of_faults_loses_nothing(self):
-        kinds = ("sync", "async", "bounded:2", "train", "cut:async", "full")
+        kinds = KINDS[TURN::3] if SANITIZER else KINDS
         done = subprocess.run([sys.executable, os.path.join(HERE, "chaos.py"), "--kinds", ",".join(kinds), "--jobs", str(len(kinds)),
                                "--kills", "100000", "--seed", "1", "--steps", str(STEPS), "--epochs", str(STEPS // 100), "--silence",
                                str(SILENCE_S), "--pause", str(PAUSE_S), "--verbose"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, "\n".join(reversed(done.stderr.splitlines()[-60:])))  # What went wrong comes first.
         told = json.loads(done.stdout)
         self.assertEqual(told["jobs"], len(kinds))
-        self.assertGreater(told["kills"], 5, done.stderr)
+        self.assertGreater(told["kills"], len(kinds) - 1, done.stderr)
         self.assertEqual(told["anomalies"], 0)
 
     # A push that counts twice, which is one too many in one row.
