@@ -115,7 +115,7 @@ TEST_F(SimulateTrain, GoesOnWithASavedModel) {
 
 TEST_F(SimulateTrain, APassThatIsCutShortScoresNothing) {
   const json run = result("--epochs 3 --valid-part 10 --batch 40 --compute 1s --stop-after 140s");
-  ASSERT_EQ(run["epochs"].size(), 3u);
+  ASSERT_EQ(run["epochs"].size(), 2u) << "the third is never begun";
   EXPECT_TRUE(run["epochs"][0].contains("valid_logloss"));
   EXPECT_NEAR(run["epochs"][0]["seconds"], 91, 1);
   EXPECT_FALSE(run["epochs"][1].contains("valid_logloss"));

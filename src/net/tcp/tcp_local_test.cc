@@ -85,12 +85,16 @@ TEST(TcpLocal, APeerWhoseProcessEndsIsLostAtOnce) {
 // The one that is called has no address to call back at.
 TEST(TcpLocal, ACallerWhoseProcessEndsIsLostAtOnce) {
   const std::uint16_t port = port_for_this_test();
+  int listens[2];
+  ASSERT_EQ(::pipe(listens), 0);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     AskNode ask({kEcho}, 1, 1);
     ask.finishes = false;
+    char word = 0;  // Whoever calls between the two ways takes the one that is there.
+    if (::read(listens[0], &word, 1) != 1) ::_exit(1);
     Tcp net(kClock, {});
     net.add(kAsker, ask);
     if (!net.introduce(kEcho, at(port)).ok()) ::_exit(1);
@@ -102,12 +106,14 @@ TEST(TcpLocal, ACallerWhoseProcessEndsIsLostAtOnce) {
   Tcp net(kClock, options);
   net.add(kEcho, echo);
   ASSERT_TRUE(net.listen(at(port)).ok());
+  ASSERT_EQ(::write(listens[1], "+", 1), 1);
   ASSERT_TRUE(net.run_until([&] { return echo.received > 0; }, kClock.now() + 60s));
   ASSERT_EQ(net.stats().local, 1U);
   ::kill(child, SIGKILL);  // Its end is yet to be asked for.
   EXPECT_TRUE(net.run_until([&] { return !echo.lost.empty(); }, kClock.now() + 60s));
   EXPECT_EQ(echo.lost, std::vector{kAsker});
   ::waitpid(child, nullptr, 0);
+  for (const int end : listens) ::close(end);
 }
 
 // Passes what is said at a port of its own on to another.
