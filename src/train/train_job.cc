@@ -203,12 +203,11 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   }
   if (const Status status = (co_await store.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
   begun_ = now();
-  std::uint32_t whole_passes = first_epoch();  // A barrier holds nobody once the job is closed.
-  for (; whole_passes < spec().epochs && !enough_; ++whole_passes) {
-    const std::uint32_t epoch = whole_passes;
+  std::uint32_t epoch = first_epoch();
+  for (; epoch < spec().epochs && !enough_; ++epoch) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status.ok()) co_return status;
     if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
-    // Unless another scheduler has closed the job later, rows may be missing.
+    // A barrier holds nobody then: rows may be missing, unless another scheduler has closed the job later.
     const bool may_be_whole = best_ && !options_.state.empty() && monitor_->is_scored(epoch);
     if (store.closing() && !may_be_whole) break;
     add_pass(monitor_->epoch_numbers(epoch));
@@ -220,7 +219,7 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   trained_ = now();
   // After an early end the barriers of passes held nobody; by now every shard has reported all.
   if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
-  if (store.closing() && !enough_) add_cut_short(whole_passes);
+  if (store.closing() && !enough_) add_cut_short(epoch);
   const bool whole = !store.closing() && !staged_;
   const std::string bad = whole ? training_diverged(spec().model.loss, epochs_) : std::string();
   if (!bad.empty()) co_return Status(Code::kNonFinite, bad);

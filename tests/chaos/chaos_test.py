@@ -12,7 +12,7 @@ from hurt_jobs import Broken, HistoryJob
 from programs import SANITIZER, ProgramTest, patience
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS = 400 if SANITIZER else 1500
+STEPS = 600 if SANITIZER else 1500
 SILENCE_S = patience(5)
 KINDS = ("sync", "async", "bounded:2", "train", "cut:async", "full")
 # With a sanitizer, which has its turn every other day, two of them a turn.
@@ -36,7 +36,7 @@ class ChaosTest(ProgramTest):
         self.assertEqual(done.returncode, 0, "\n".join(reversed(done.stderr.splitlines()[-60:])))  # What went wrong comes first.
         told = json.loads(done.stdout)
         self.assertEqual(told["jobs"], len(kinds))
-        self.assertGreater(told["kills"], len(kinds) - 1, done.stderr)
+        self.assertGreater(told["kills"], 5, done.stderr)
         self.assertEqual(told["anomalies"], 0)
 
     # A push that counts twice, which is one too many in one row.

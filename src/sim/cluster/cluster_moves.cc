@@ -146,9 +146,8 @@ Contents Cluster::contents(TableId table) const {
     for (const auto& [id, server] : servers) {
       if (knows_all(*server)) take_from(*server);
     }
-    const bool settled = found;
-    for (const auto& [id, server] : servers) {
-      if (!settled && !knows_all(*server)) take_from(*server);
+    if (!found) {
+      for (const auto& [id, server] : servers) take_from(*server);
     }
     // Who was to own it was killed before it learnt of that, and the job was over before anybody else did.
     for (const std::uint32_t index : placement.run_of(range).in_sync()) {
