@@ -3,7 +3,8 @@
 //   group_choices [--ranks N[,N...]] [--transport shm|tcp[,...]] [--op NAME[,NAME...]] [--bytes B[,B...]]
 //                 [--costs FILE] [--runs N]
 // One line a point: the choice, its time, its place among all routes, and the two fastest. Of a route that is
-// timed whole and in pieces the better time counts; vectors are in ordinary memory.
+// timed whole and in pieces the better time counts, and routes that are the same exchange are one; vectors
+// are in ordinary memory.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -49,31 +50,34 @@ struct Summary {
   double worst = 1;
 };
 
+bool has_name(const TimedRoute& timed, const std::string& name) {
+  return timed.name == name || std::ranges::find(timed.other_names, name) != timed.other_names.end();
+}
+
 void show(const std::string& transport, const MeasuredPoint& point, const std::string& choice,
           const std::vector<TimedRoute>& timed, Summary& summary) {
-  std::vector<std::pair<double, std::string>> order;
+  std::vector<TimedRoute> order;  // The fastest first, whole or in pieces.
   for (const TimedRoute& each : timed) {
-    const auto is_it = [&each](const auto& known) { return known.second == each.name; };
-    if (std::none_of(order.begin(), order.end(), is_it)) order.emplace_back(each.seconds, each.name);
+    const auto is_it = [&each](const TimedRoute& known) { return has_name(known, each.name); };
+    if (std::ranges::none_of(order, is_it)) order.push_back(each);
   }
-  const auto is_it = [&choice](const auto& each) { return each.second == choice; };
-  const auto found = std::find_if(order.begin(), order.end(), is_it);
+  const auto is_it = [&choice](const TimedRoute& each) { return has_name(each, choice); };
+  const auto found = std::ranges::find_if(order, is_it);
   if (found == order.end()) {
     fmt::print("{} {} {} {}: {} was not timed\n", transport, point.ranks, operation_name(point.operation),
                point.bytes, choice);
     return;
   }
   const auto place = found - order.begin() + 1;
-  const double second = order[std::min<std::size_t>(1, order.size() - 1)].first;
+  const TimedRoute &best = order[0], &second = order[std::min<std::size_t>(1, order.size() - 1)];
   ++summary.points;
   summary.among_two += place <= 2 ? 1 : 0;
-  summary.within += found->first <= 1.05 * second ? 1 : 0;
-  summary.worst = std::max(summary.worst, found->first / order[0].first);
+  summary.within += found->seconds <= 1.05 * second.seconds ? 1 : 0;
+  summary.worst = std::max(summary.worst, found->seconds / best.seconds);
   fmt::print(
       "{:<4} {:>2} {:<15}{:>10}  {:<20}{:>12.2f} us  {:>2} of {:<3} {:<20}{:>12.2f} us  {:<20}{:>12.2f} us\n",
-      transport, point.ranks, operation_name(point.operation), point.bytes, choice, found->first * 1e6, place,
-      order.size(), order[0].second, order[0].first * 1e6,
-      order[std::min<std::size_t>(1, order.size() - 1)].second, second * 1e6);
+      transport, point.ranks, operation_name(point.operation), point.bytes, choice, found->seconds * 1e6,
+      place, order.size(), best.name, best.seconds * 1e6, second.name, second.seconds * 1e6);
   std::fflush(stdout);
 }
 

@@ -46,6 +46,7 @@ struct LaneStep {
   std::uint64_t to_begin = 0;  // Copy alone.
   bool peer_first = false;     // Reduce alone: what peer sends is of lower ranks than `from`.
   bool fetches = false;        // kSum and kTake: out of peers' memory, not their staging areas.
+  constexpr bool operator==(const LaneStep&) const = default;
 };
 
 constexpr LaneStep send(std::uint32_t peer, Block block, Buffer from = Buffer::kWork) {

@@ -6,6 +6,7 @@
 #include "cli/work/exchange_meter.h"
 #include "exchange/costs/piece_bytes.h"
 #include "exchange/plan/plan.h"
+#include "exchange/plan/plan_steps.h"
 #include "exchange/route/route.h"
 
 namespace thalweg {
@@ -15,6 +16,10 @@ struct Candidate {
   TimedRoute timed;
   RouteChoice route;
 };
+
+std::uint64_t elements_of(const MeasuredPoint& point) {
+  return std::max<std::uint64_t>(point.bytes / sizeof(float) / point.ranks, 1) * point.ranks;
+}
 
 std::vector<std::string> names_of(std::uint32_t ranks) {
   std::vector<std::string> names;
@@ -30,16 +35,40 @@ std::vector<std::string> names_of(std::uint32_t ranks) {
   return names;
 }
 
+struct Distinct {
+  std::vector<std::vector<LaneSteps>> steps;
+  std::size_t candidate = 0;
+};
+
+// The one before that is the same exchange; else it is kept as another one, the `next`.
+const Distinct* same_before(std::vector<Distinct>& distinct, const Plan& plan, const MeasuredPoint& point,
+                            std::size_t next) {
+  if (plan.route->in_memory) return nullptr;
+  auto steps = steps_of(plan, point.operation, elements_of(point), point.ranks);
+  const auto found = std::ranges::find(distinct, steps, &Distinct::steps);
+  if (found != distinct.end()) return &*found;
+  distinct.push_back({std::move(steps), next});
+  return nullptr;
+}
+
 std::vector<Candidate> candidates_of(const MeasuredPoint& point) {
   std::vector<Candidate> made;
+  std::vector<Distinct> distinct;
   for (const std::string& name : names_of(point.ranks)) {
-    const Result<Plan> plan = measured_plan(name, point);
+    Result<Plan> plan = measured_plan(name, point);
     if (!plan) continue;  // No route of this operation.
     for (const std::size_t piece :
          {std::size_t{0}, point.shares_memory ? kSharedMemoryPieceBytes : kLoopbackPieceBytes}) {
       if (piece >= point.bytes) continue;
-      if (auto route = RouteChoice::named(name, {piece, 1}); route.ok())
-        made.push_back({{plan->name(), piece}, *std::move(route)});
+      auto route = RouteChoice::named(name, {piece, 1});
+      if (!route) continue;
+      plan->piece_elements = piece / sizeof(float);
+      const Distinct* const same = same_before(distinct, *plan, point, made.size());
+      if (same == nullptr) {
+        made.push_back({{plan->name(), {}, piece}, *std::move(route)});
+      } else if (TimedRoute& known = made[same->candidate].timed; known.name != plan->name()) {
+        known.other_names.push_back(plan->name());
+      }
     }
   }
   return made;
@@ -74,7 +103,7 @@ Result<std::vector<TimedRoute>> time_routes(Group& group, const MeasuredPoint& p
                                             const TimingEffort& effort, std::byte* memory) {
   ExchangeTask task;
   task.operation = point.operation;
-  task.count = std::max<std::uint64_t>(point.bytes / sizeof(float) / group.size(), 1) * group.size();
+  task.count = elements_of(point);
   task.iterations =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>((std::uint64_t{8} << 20) / point.bytes, 2, 200));
   task.checks = false;

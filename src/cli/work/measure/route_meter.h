@@ -1,5 +1,5 @@
 // Times every route of one operation at one size among ranks of this machine, whole and in pieces as groups
-// cut it.
+// cut it; routes that are the same exchange there once.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,7 @@ namespace thalweg {
 
 struct TimedRoute {
   std::string name;
+  std::vector<std::string> other_names;                      // Of the same exchange.
   std::size_t piece_bytes = 0;                               // 0: whole.
   double seconds = std::numeric_limits<double>::infinity();  // Of one call, in the fastest run.
 };
