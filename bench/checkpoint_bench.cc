@@ -69,12 +69,12 @@ TableSpec table_of(std::uint32_t dim) {
   return table;
 }
 
-// As weights and sums of squares are: all bits of a weight differ, sums are small.
+// As weights and sums of squares are, all of whose bits differ.
 std::vector<float> learnt_rows(Random& random, std::size_t rows, std::size_t dim) {
   std::vector<float> out(rows * 2 * dim);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const bool weight = i / dim % 2 == 0;
-    out[i] = static_cast<float>(weight ? random.unit() - 0.5 : 0.25 * static_cast<double>(random.below(64)));
+    out[i] = static_cast<float>(weight ? random.unit() - 0.5 : 16 * random.unit());
   }
   return out;
 }

@@ -20,7 +20,7 @@ inline constexpr std::size_t kBlockHeaderBytes = 24;
 class PartWriter {
  public:
   // The file is empty, and outlives this.
-  explicit PartWriter(File& file) : stream_(file), file_(file) {}
+  explicit PartWriter(File& file) : stream_(file), file_(file) { file.expect_no_reads(); }
 
   Status add(TableId table, RangeId range, std::size_t rows, const Payload& plain);
   // A block of another file as it stands there.

@@ -19,8 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kCallBytesMax = std::size_t{1} << 30;  // Linux moves at most 2 GiB a call.
-// A last sync of a large file would block its caller for as long as the disk takes to write all of it.
-constexpr std::size_t kUnsyncedBytesMax = std::size_t{64} << 20;
+// A last sync of a large file would block its caller for as long as the disk takes to write all of it. So the
+// disk is always given what has been written, and at most so much of it is waited for.
+constexpr std::uint64_t kGivenBytes = std::uint64_t{8} << 20, kUnsyncedBytesMax = std::uint64_t{64} << 20;
 
 // "cannot DO PATH: REASON" with errno's reason.
 Status io_error(const std::string& what, const std::string& path) {
@@ -56,6 +57,7 @@ class SystemFile final : public File {
 
   Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
     const std::size_t wanted = bytes.size();
+    const std::uint64_t end = offset + wanted;
     while (!bytes.empty()) {
       const ssize_t put =
           ::pwrite(fd_, bytes.data(), std::min(bytes.size(), kCallBytesMax), static_cast<off_t>(offset));
@@ -64,13 +66,16 @@ class SystemFile final : public File {
       bytes = bytes.subspan(static_cast<std::size_t>(put));
       offset += static_cast<std::uint64_t>(put);
     }
-    unsynced_bytes_ += wanted;
-    if (unsynced_bytes_ < kUnsyncedBytesMax) return ok_status();
-    unsynced_bytes_ = 0;
-    return ::fdatasync(fd_) == 0 ? ok_status() : io_error("sync", path());
+    return end < given_ + kGivenBytes ? ok_status() : give_disk(end);
   }
 
-  Status sync() override { return ::fsync(fd_) == 0 ? ok_status() : io_error("sync", path()); }
+  Status sync() override {
+    if (::fsync(fd_) != 0) return io_error("sync", path());
+    leave_memory(synced_, 0);
+    return ok_status();
+  }
+
+  void expect_no_reads() override { expects_reads_ = false; }
 
   Result<std::uint64_t> size() const override {
     struct stat info {};
@@ -79,8 +84,32 @@ class SystemFile final : public File {
   }
 
  private:
+  // What lies before `end` is to be written, and is when so much lies behind it.
+  Status give_disk(std::uint64_t end) {
+    constexpr unsigned kAll =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    const auto write = [this](std::uint64_t begin, std::uint64_t until, unsigned how) {
+      return ::sync_file_range(fd_, static_cast<off_t>(begin), static_cast<off_t>(until - begin), how) == 0;
+    };
+    if (!write(given_, end, SYNC_FILE_RANGE_WRITE)) return io_error("sync", path());
+    given_ = end;
+    if (end <= synced_ + kUnsyncedBytesMax) return ok_status();
+    const std::uint64_t until = end - kUnsyncedBytesMax / 2;
+    if (!write(synced_, until, kAll)) return io_error("sync", path());
+    leave_memory(synced_, until - synced_);
+    synced_ = until;
+    return ok_status();
+  }
+
+  // Pages that are written, so that the next ones take their place; 0: up to the end.
+  void leave_memory(std::uint64_t begin, std::uint64_t bytes) const {
+    if (expects_reads_) return;
+    ::posix_fadvise(fd_, static_cast<off_t>(begin), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
+  }
+
   int fd_;
-  std::size_t unsynced_bytes_ = 0;
+  bool expects_reads_ = true;
+  std::uint64_t given_ = 0, synced_ = 0;  // Up to here, where it is written from its beginning on.
 };
 
 class SystemClaim final : public Claim {

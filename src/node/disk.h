@@ -27,6 +27,8 @@ class File {
   virtual Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
   // What was written survives a crash once this has succeeded; the file's name may not: see sync_directory().
   virtual Status sync() = 0;
+  // A hint: what is written is hardly read again, and need not stay in memory.
+  virtual void expect_no_reads() {}
   virtual Result<std::uint64_t> size() const = 0;
   const std::string& path() const { return path_; }
 

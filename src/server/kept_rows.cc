@@ -10,10 +10,22 @@ constexpr std::size_t kFirstSlots = 16;
 
 }  // namespace
 
-// Its slot, or the free one where it belongs. Numbers of rows follow each other, so that bits are mixed.
-std::size_t KeptRows::slot_of(std::uint64_t key) const {
+// Where it is looked for first. Numbers of rows follow each other, so that bits are mixed.
+std::size_t KeptRows::home_of(std::uint64_t key) const {
   const auto bits = static_cast<unsigned>(std::countr_zero(held_.size()));
-  std::size_t slot = (key * 0x9e3779b97f4a7c15ULL) >> (64 - bits);
+  return (key * 0x9e3779b97f4a7c15ULL) >> (64 - bits);
+}
+
+void KeptRows::fetch(std::uint64_t key) const {
+  if (held_.empty()) return;
+  const std::size_t home = home_of(key);
+  __builtin_prefetch(&held_[home]);
+  __builtin_prefetch(&numbers_[home]);
+}
+
+// Its slot, or the free one where it belongs.
+std::size_t KeptRows::slot_of(std::uint64_t key) const {
+  std::size_t slot = home_of(key);
   while (held_[slot] != 0 && held_[slot] != ~key) slot = (slot + 1) & (held_.size() - 1);
   return slot;
 }

@@ -15,6 +15,8 @@ class KeptRows {
 
   // Its number, and whether it is new. Precondition: it is not the largest key of all.
   std::pair<std::uint32_t, bool> add(std::uint64_t key);
+  // A key that is to be added or found soon.
+  void fetch(std::uint64_t key) const;
   // kNone: it is not kept.
   std::uint32_t find(std::uint64_t key) const;
   // Its row, of as many floats as all others. A key to which none is put has none.
@@ -25,6 +27,7 @@ class KeptRows {
 
  private:
   static constexpr std::size_t kPageRows = 32;
+  std::size_t home_of(std::uint64_t key) const;
   std::size_t slot_of(std::uint64_t key) const;
   void grow();
 

@@ -34,7 +34,7 @@ void RowWalk::before(const Contribution& change) {
 }
 
 void RowWalk::before_rows(std::span<const std::uint64_t> keys) {
-  constexpr std::size_t kAtOnce = 256;
+  constexpr std::size_t kAtOnce = 256, kFetchAhead = 16;
   if (ranges_.empty() || THALWEG_BUG(kCutRowsChanged)) return;
   keys = keys.subspan(static_cast<std::size_t>(std::ranges::lower_bound(keys, from_) - keys.begin()));
   if (kept_.empty()) kept_.resize(std::size_t{1} << kBucketBits);
@@ -44,7 +44,9 @@ void RowWalk::before_rows(std::span<const std::uint64_t> keys) {
     if (!news.empty()) keep(news, numbers);
     news.clear(), numbers.clear();
   };
-  for (const std::uint64_t key : keys) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i + kFetchAhead < keys.size()) bucket(keys[i + kFetchAhead]).fetch(keys[i + kFetchAhead]);
+    const std::uint64_t key = keys[i];
     if (touched_ != nullptr && !touched_->has(key)) continue;
     const auto [number, fresh] = bucket(key).add(key);
     if (!fresh) continue;

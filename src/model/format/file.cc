@@ -17,6 +17,12 @@ std::string hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.
 }  // namespace
 
 Status FileStream::write(std::span<const std::byte> bytes) {
+  if (bytes.size() >= kBufferBytes) {
+    if (Status status = flush(); !status.ok()) return status;
+    const Status status = file_->write_at(offset_, bytes);
+    offset_ += bytes.size();
+    return status;
+  }
   buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return buffer_.size() < kBufferBytes ? ok_status() : flush();
 }
