@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What copies of key ranges cost a training job, and for how long a server's death stops it: bench/copies.py [--help]."""
 import argparse
+import itertools
 import json
 import os
 import pathlib
 import re
 import resource
+import shlex
 import statistics
 import subprocess
 import sys
@@ -23,10 +25,10 @@ def prepare(real_time):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
-def train(program, data, sync, replicas, real_time):
+def train(program, job, sync, replicas, real_time):
     """Seconds of the job and processor seconds of all its processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [program, "train", data, "--processes", "--servers", "3", "--workers", "2", "--replicas", str(replicas),
+    command = [program, "train", *job, "--processes", "--servers", "3", "--workers", "2", "--replicas", str(replicas),
                "--sync", sync, "--json", "--quiet"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, preexec_fn=lambda: prepare(real_time))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -44,7 +46,7 @@ def ratio(ours, base):
     return f"x{statistics.median(ours) / statistics.median(base):.2f} [{min(rounds):.2f}..{max(rounds):.2f}]"
 
 
-def measure(options, data, sync):
+def measure(options, name_of_job, job, sync):
     """All cases in turn in each round; a row for each."""
     cases = {"one server a range": (BUILD / "thalweg", 1), "two servers a range": (BUILD / "thalweg", 2)}
     if options.against:
@@ -52,11 +54,11 @@ def measure(options, data, sync):
     figures = {name: [] for name in cases}
     for _ in range(options.rounds):
         for name, (program, replicas) in cases.items():
-            figures[name].append(train(program, data, sync, replicas, options.real_time))
+            figures[name].append(train(program, job, sync, replicas, options.real_time))
     base = list(zip(*figures["one server a range"]))
     for name, runs in figures.items():
         took, spent = zip(*runs)
-        yield f"| {sync}, {name} | {shown(took)} s | {ratio(took, base[0])} | {shown(spent)} s | {ratio(spent, base[1])} |"
+        yield f"| {name_of_job}{sync}, {name} | {shown(took)} s | {ratio(took, base[0])} | {shown(spent)} s | {ratio(spent, base[1])} |"
 
 
 def fail_over(options):
@@ -83,6 +85,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the data, and of the table of the jobs whose servers are killed")
     parser.add_argument("--kills", type=int, default=20, help="0: kill nothing")
+    parser.add_argument("--job", action="append", metavar="ARGUMENTS",
+                        help='of `thalweg train`, such as "--model mlp DIR --epochs 1", in the place of lr on generated rows; may be repeated')
     parser.add_argument("--against", help="a program of another commit, measured in the same rounds")
     parser.add_argument("--real-time", action="store_true", help="at real-time priority, as on a machine that does other work")
     parser.add_argument("--record", action="store_true", help="put the figures into bench/RESULTS.md")
@@ -93,12 +97,14 @@ def main():
     lines = ["| job | takes | of one server a range | processor time | of one server a range |", "|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as folder:
         data = os.path.join(folder, "rows.svm")
-        subprocess.run([BUILD / "thalweg", "data", "synth", "--rows", str(options.rows), "-o", data, "--quiet"], check=True)
-        for sync in ("bsp", "async"):
-            lines += measure(options, data, sync)
+        if not options.job:
+            subprocess.run([BUILD / "thalweg", "data", "synth", "--rows", str(options.rows), "-o", data, "--quiet"], check=True)
+        jobs = {f"{job}, ": shlex.split(job) for job in options.job or ()} or {"": [data]}
+        for job, sync in itertools.product(jobs, ("bsp", "async")):
+            lines += measure(options, job, jobs[job], sync)
     if options.kills:
         lines += ["", "Nobody is answered after a kill for: " + "; ".join(fail_over(options)) + "."]
-    words = " ".join(word for word in sys.argv[1:] if word != "--record" and word != options.against)
+    words = shlex.join(word for word in sys.argv[1:] if word != "--record" and word != options.against)
     words = words.replace("--against", "--against PROGRAM")
     about = f"Commit {commit}, `{MARK} {words}`; {processor()}, {os.cpu_count()} cores, load average {load:.1f} at the start."
     report = about + "\n\n" + "\n".join(lines)
