@@ -119,7 +119,7 @@ TEST(EtcdStore, PiecesEndWithTheirLease) {
   const EtcdForTest etcd;
   const auto store = etcd.open();
   ASSERT_TRUE(store);
-  const StateLease lease = *store->grant(std::chrono::seconds(2));
+  const StateLease lease = *store->grant(std::chrono::seconds(60));
   const StateChange change{"bound", bytes_of_size(700'000, 3)};
   ASSERT_TRUE(store->swap({}, std::span(&change, 1), lease).ok());
   EXPECT_EQ(keys_in(etcd), 3u);
@@ -156,7 +156,7 @@ TEST(EtcdStore, GoesOnWithAnotherAddress) {
 
 TEST(EtcdStore, WaitsForAnEtcdThatComesAgainAndNoLongerThanItsDeadline) {
   EtcdForTest etcd;
-  const auto store = etcd.open({std::chrono::milliseconds(300), std::chrono::milliseconds(900)});
+  const auto store = etcd.open({std::chrono::seconds(1), std::chrono::seconds(3)});
   ASSERT_TRUE(store);
   ASSERT_TRUE(set_in(*store, "a", "1").ok());
   etcd.kill();
