@@ -94,10 +94,12 @@ std::vector<std::string> names_to_try(const Question& asked) {
   if (demand.ranks <= kFewRanks) {
     for (const PlanLevels& levels : prime_ways(demand.ranks, demand.operation))
       more.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(levels));
-  } else if (demand.operation == Operation::kAllReduce && few) {
-    for (const LevelWay innermost : {LevelWay::kRing, LevelWay::kTree})
-      more.push_back(std::string(routes::kHierarchical.name) + ":" +
-                     levels_text(prime_levels(demand.ranks, innermost)));
+  } else if (few && (rooted || demand.operation == Operation::kAllReduce)) {
+    for (const LevelWay innermost : {LevelWay::kRing, LevelWay::kTree}) {
+      PlanLevels levels = prime_levels(demand.ranks, innermost);
+      if (rooted) levels.back().way = LevelWay::kRing;
+      more.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(levels));
+    }
   }
   for (std::string& name : more) {
     const auto layout = lay_out(topology, demand, name);
@@ -157,7 +159,9 @@ Result<std::vector<Forecast>> candidates(const Question& asked) {
   return made;
 }
 
-bool faster(const Forecast& a, const Forecast& b) { return a.seconds < b.seconds; }
+bool faster(const Forecast& a, const Forecast& b) {
+  return a.seconds < b.seconds || (a.seconds == b.seconds && a.simulated && !b.simulated);
+}
 
 // All forecasts, or no more than it takes to know the first.
 enum class Effort : std::uint8_t { kAll, kFirst };
@@ -175,9 +179,18 @@ class Ranking {
     std::stable_sort(forecasts_.begin(), forecasts_.end(), faster);
     if (!asked_.options.simulates) return std::move(forecasts_);
     bound_ = lowest_bound();
+    std::vector<Forecast*> later;
     for (Forecast& forecast : forecasts_) {
-      if (Status status = simulate(forecast); !status.ok()) return status;
+      if (is_for_later(forecast)) {
+        later.push_back(&forecast);
+      } else if (Status status = simulate(forecast); !status.ok()) {
+        return status;
+      }
     }
+    for (Forecast* forecast : later) {
+      if (Status status = simulate(*forecast); !status.ok()) return status;
+    }
+    if (has_some_simulated()) put_back_hierarchies();
     std::stable_sort(forecasts_.begin(), forecasts_.end(), faster);
     if (demand_.pipelined && asked_.options.piece_bytes == 0) {
       if (Status status = add_tuned(); !status.ok()) return status;
@@ -186,6 +199,17 @@ class Ranking {
   }
 
  private:
+  // Where formulas alone are too little to go by, and simulations too much work to make all of them.
+  bool has_some_simulated() const {
+    return effort_ == Effort::kFirst && demand_.ranks > kFewRanks && demand_.ranks <= kAllWaysRanksMax;
+  }
+
+  // Hierarchies are many, and alike: the first few leave flat routes, whose formulas may be further off, half
+  // of the work.
+  bool is_for_later(const Forecast& forecast) const {
+    return has_some_simulated() && has_several_levels(forecast) && messages_ > kChoiceMessagesMax / 2;
+  }
+
   Status simulate(Forecast& forecast) {
     const double messages = simulation_work(topology_, demand_, forecast.layout);
     const double trust = messages > kForecastMessagesFew ? kFormulaTrustClose : kFormulaTrust;
@@ -208,6 +232,16 @@ class Ranking {
     best_ = *seconds;
     good_enough_ = effort_ == Effort::kFirst && best_ <= kGoodEnough * bound_;
     return ok_status();
+  }
+
+  // Of hierarchies, formulas are the lower the more levels they have: none of those that there was no work
+  // left for is to be faster than what was simulated.
+  void put_back_hierarchies() {
+    if (best_ == kNever) return;
+    for (Forecast& forecast : forecasts_) {
+      if (!forecast.simulated && has_several_levels(forecast))
+        forecast.seconds = std::max(forecast.seconds, best_);
+    }
   }
 
   static bool has_several_levels(const Forecast& forecast) { return forecast.layout.plan.levels.size() > 1; }

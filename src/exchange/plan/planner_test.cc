@@ -135,6 +135,11 @@ TEST(Planner, FindsWhatItHasMissedBefore) {
       {"rack-100g", 8, Operation::kAllReduce, 1'000'000, "hierarchical:2x2tx2d", 0, 32},
       {"rack-100g", 11, Operation::kAllReduce, 256'000, "bidirectional-ring", 4096, 8},
       {"rack-100g", 14, Operation::kAllReduce, 256'000, "hierarchical:2x7h", 0, 16},
+      {"dgx1v", 4, Operation::kReduce, 1'000'000'000, "hierarchical:4", 0, 32},
+      {"dgx1v", 5, Operation::kReduce, 1'000'000'000, "hierarchical", 0, 32},
+      {"rack-25g", 64, Operation::kBroadcast, 256'000, "hierarchical:2x2x2x2x2x2", 0, 16},
+      {"rack-25g", 64, Operation::kReduceScatter, 1'000'000, "ring", 0, 1},
+      {"fat-tree", 64, Operation::kReduceScatter, 256'000'000, "ring", 0, 1},
   };
   for (const Missed& missed : all) {
     const auto room = preset(missed.topology, missed.ranks);

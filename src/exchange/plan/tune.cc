@@ -9,8 +9,9 @@
 namespace thalweg {
 namespace {
 
-// Steps that do not help before another way is tried.
-constexpr int kMisses = 3;
+// Steps that do not help before another way is tried. Hierarchies of one level may need all channels there
+// are before they use cables that they do not use alone.
+constexpr int kMisses = 3, kMissesOfOneLevel = 5;
 // The first trial may take so much where there is any work left at all.
 constexpr double kFirstTrialMost = 5e3;
 
@@ -61,9 +62,10 @@ Tuner::Cut Tuner::cut_of_best() const {
   return {best_.layout.plan.piece_elements * Demand::kElementBytes, best_.layout.plan.channels};
 }
 
-// Of several levels, channels keep all busy at once, which pieces do in trees alone.
+// Of several levels, channels keep all busy at once, which pieces do in trees alone; of one, they use cables
+// that it does not use alone.
 std::array<Tuner::Way, 4> Tuner::ways() const {
-  if (best_.layout.plan.levels.size() > 1)
+  if (!best_.layout.plan.levels.empty())
     return {Way::kMoreChannels, Way::kSmallerPieces, Way::kLargerPieces, Way::kFewerChannels};
   return {Way::kSmallerPieces, Way::kLargerPieces, Way::kMoreChannels, Way::kFewerChannels};
 }
@@ -93,7 +95,8 @@ Status Tuner::go_on(double& work) {
 
 Status Tuner::walk(Way way, double& work) {
   Cut cut = cut_of_best();
-  for (int misses = 0; misses < kMisses && step(way, demand_.bytes, cut);) {
+  const int misses_most = best_.layout.plan.levels.size() == 1 ? kMissesOfOneLevel : kMisses;
+  for (int misses = 0; misses < misses_most && step(way, demand_.bytes, cut);) {
     const double before = best_.seconds;
     if (Status status = try_cut(cut, work); !status.ok()) return status;
     misses = best_.seconds < before ? 0 : misses + 1;
