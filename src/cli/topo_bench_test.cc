@@ -10,6 +10,7 @@
 #include "cli/path_for_test.h"
 #include "cli/run_for_test.h"
 #include "exchange/costs/costs_file.h"
+#include "exchange/levels/level_lanes.h"
 
 namespace thalweg {
 namespace {
@@ -54,6 +55,10 @@ TEST(TopoBench, MeasuresRoutesAndKeepsTheFastest) {
     ASSERT_NE(kept, figures->routes.all().end()) << row;
     EXPECT_EQ(kept->second.plan.name(), row["route"]);
     EXPECT_LE(row["seconds"], row["second_seconds"]);
+    // All routes between two ranks from one root are the same exchange, whole or in pieces.
+    if (!point.shares_memory && is_rooted(point.operation)) {
+      EXPECT_EQ(row["second"], row["route"]) << row;
+    }
   }
   EXPECT_EQ(run("bench exchange --transport shm --bytes 4K --iterations 1 --costs " + path).code, 0);
   for (const char* wrong : {"1", "2,,4", "2,", "x", "65", "2;4", ""})

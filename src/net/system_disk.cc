@@ -84,7 +84,8 @@ class SystemFile final : public File {
   }
 
  private:
-  // What lies before `end` is to be written, and is when so much lies behind it.
+  // Begins to write what lies before `end`, and waits for what lies so far before it that it should be
+  // written.
   Status give_disk(std::uint64_t end) {
     constexpr unsigned kAll =
         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;

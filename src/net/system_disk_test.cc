@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,18 +23,14 @@ namespace {
 
 constexpr std::size_t kFileBytes = std::size_t{150} << 20;
 
-std::vector<std::byte> numbered(std::size_t bytes) {
-  std::vector<std::byte> out(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(i ^ i >> 8 ^ i >> 16);
-  return out;
-}
+using Words = std::vector<std::uint64_t>;
 
 // In pieces of up to a megabyte.
-void write_all(File& file, const std::vector<std::byte>& bytes) {
+void write_all(File& file, std::span<const std::byte> bytes) {
   Random random(1);
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t count = std::min<std::size_t>(1 + random.below(1 << 20), bytes.size() - at);
-    ASSERT_TRUE(file.write_at(at, std::span(bytes).subspan(at, count)).ok());
+    ASSERT_TRUE(file.write_at(at, bytes.subspan(at, count)).ok());
     at += count;
   }
 }
@@ -61,18 +60,19 @@ TEST(SystemDisk, ALargeFileIsWhatWasWritten) {
     auto file = disk.create(path);
     ASSERT_TRUE(file.ok()) << file.status().message();
     if (!reads) (*file)->expect_no_reads();
-    std::vector<std::byte> bytes = numbered(kFileBytes);
-    write_all(**file, bytes);
-    std::reverse(bytes.begin() + 1000, bytes.begin() + 9000);  // What has been given to the disk long since.
-    ASSERT_TRUE((*file)->write_at(1000, std::span(bytes).subspan(1000, 8000)).ok());
+    Words words(kFileBytes / sizeof(std::uint64_t));
+    std::iota(words.begin(), words.end(), 1);
+    write_all(**file, std::as_bytes(std::span(words)));
+    std::reverse(words.begin() + 125, words.begin() + 1125);  // What has been given to the disk long since.
+    ASSERT_TRUE((*file)->write_at(1000, std::as_bytes(std::span(words).subspan(125, 1000))).ok());
     ASSERT_TRUE((*file)->sync().ok());
     EXPECT_EQ((*file)->size().value(), kFileBytes);
     if (!reads && !keeps_files_in_memory_alone(path)) {
       EXPECT_LT(share_in_memory(path), 0.1);
     }
-    std::vector<std::byte> found(kFileBytes);
-    ASSERT_TRUE((*disk.open(path))->read_at(0, found).ok());
-    EXPECT_TRUE(found == bytes);
+    Words found(words.size());
+    ASSERT_TRUE((*disk.open(path))->read_at(0, std::as_writable_bytes(std::span(found))).ok());
+    EXPECT_TRUE(found == words);
   }
 }
 

@@ -32,23 +32,23 @@ bool same_cuts(const Plan& a, const Plan& b) {
   return a.piece_elements == b.piece_elements && a.channels == b.channels;
 }
 
-// A level for each prime factor, rings but for the innermost and for the outermost, which goes by doubling:
-// as good as longer halvings by formula, and better in channels.
-PlanLevels prime_levels(std::uint32_t ranks, LevelWay innermost) {
+// A level for each prime factor, rings between the innermost and the outermost. All-reduce with doubling
+// outermost is as good as longer halvings by formula, and better in channels.
+PlanLevels prime_levels(std::uint32_t ranks, LevelWay innermost, LevelWay outermost) {
   PlanLevels levels;
   for (std::uint32_t factor = 2; ranks > 1; ++factor) {
     for (; ranks % factor == 0; ranks /= factor) levels.emplace_back(factor);
   }
   if (levels.empty()) return levels;
   levels.front().way = innermost;
-  levels.back().way = LevelWay::kDoubling;
+  levels.back().way = outermost;
   return levels;
 }
 
 // The same with a ring or a tree at each level, all of them, and with doubling at last where that is an
 // all-reduce: few ranks take next to nothing to simulate.
 std::vector<PlanLevels> prime_ways(std::uint32_t ranks, Operation operation) {
-  std::vector<PlanLevels> made{prime_levels(ranks, LevelWay::kRing)};
+  std::vector<PlanLevels> made{prime_levels(ranks, LevelWay::kRing, LevelWay::kRing)};
   const std::size_t depth = made.front().size();
   if (!is_rooted(operation) && operation != Operation::kAllReduce) return {};
   for (std::size_t level = 0; level < depth; ++level) {
@@ -95,11 +95,10 @@ std::vector<std::string> names_to_try(const Question& asked) {
     for (const PlanLevels& levels : prime_ways(demand.ranks, demand.operation))
       more.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(levels));
   } else if (few && (rooted || demand.operation == Operation::kAllReduce)) {
-    for (const LevelWay innermost : {LevelWay::kRing, LevelWay::kTree}) {
-      PlanLevels levels = prime_levels(demand.ranks, innermost);
-      if (rooted) levels.back().way = LevelWay::kRing;
-      more.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(levels));
-    }
+    const LevelWay outermost = rooted ? LevelWay::kRing : LevelWay::kDoubling;
+    for (const LevelWay innermost : {LevelWay::kRing, LevelWay::kTree})
+      more.push_back(std::string(routes::kHierarchical.name) + ":" +
+                     levels_text(prime_levels(demand.ranks, innermost, outermost)));
   }
   for (std::string& name : more) {
     const auto layout = lay_out(topology, demand, name);

@@ -25,7 +25,8 @@ inline constexpr double kForecastMessagesMax = 3e4;
 // where that takes more than a few messages.
 inline constexpr double kFormulaTrust = 4, kFormulaTrustClose = 2;
 inline constexpr double kForecastMessagesFew = 5e3;
-// Messages in all that forecasts simulate when only the choice is wanted; what comes after keeps its formula.
+// Messages in all that forecasts simulate when only the choice is wanted; what comes after keeps its formula,
+// or is put behind what was simulated where all hierarchies are too many.
 inline constexpr double kChoiceMessagesMax = 3.6e4;
 // Splits of the ranks into levels that are tried beside the topology's own, the fastest by formula; of more
 // than so many ranks, each of which takes longer to price and to simulate.

@@ -9,9 +9,8 @@
 namespace thalweg {
 namespace {
 
-// Steps that do not help before another way is tried. Hierarchies of one level may need all channels there
-// are before they use cables that they do not use alone.
-constexpr int kMisses = 3, kMissesOfOneLevel = 5;
+// Steps that do not help before another way is tried.
+constexpr int kMisses = 3;
 // The first trial may take so much where there is any work left at all.
 constexpr double kFirstTrialMost = 5e3;
 
@@ -95,8 +94,7 @@ Status Tuner::go_on(double& work) {
 
 Status Tuner::walk(Way way, double& work) {
   Cut cut = cut_of_best();
-  const int misses_most = best_.layout.plan.levels.size() == 1 ? kMissesOfOneLevel : kMisses;
-  for (int misses = 0; misses < misses_most && step(way, demand_.bytes, cut);) {
+  for (int misses = 0; misses < kMisses && step(way, demand_.bytes, cut);) {
     const double before = best_.seconds;
     if (Status status = try_cut(cut, work); !status.ok()) return status;
     misses = best_.seconds < before ? 0 : misses + 1;
