@@ -73,6 +73,9 @@ class Writer {
     out_.append(text);
     return *this;
   }
+  // That so many bytes are to come, which then take memory once.
+  void expect(std::size_t bytes) { out_.reserve(bytes); }
+  std::string_view text() const { return out_; }
   Bytes take() { return Bytes::of(out_); }
 
  private:

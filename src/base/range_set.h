@@ -1,7 +1,10 @@
 // Any set of a table's key ranges, as ascending runs of neighbours.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,20 +19,27 @@ class RangeSet {
   RangeSet(RangeSpan span) { add(span); }
   RangeSet(std::uint16_t begin, std::uint16_t end) : RangeSet(RangeSpan{begin, end}) {}
 
-  // None is empty, and none begins where another ends.
-  const std::vector<RangeSpan>& runs() const { return runs_; }
-  bool empty() const { return runs_.empty(); }
+  // None is empty, and none begins where another ends. Valid until the set changes.
+  std::span<const RangeSpan> runs() const {
+    return many_.empty() ? std::span(few_).first(few_used_) : std::span<const RangeSpan>(many_);
+  }
+  bool empty() const { return runs().empty(); }
   std::size_t size() const;  // Ranges, not runs.
   bool contains(RangeId range) const;
   // All of `span`, which is not empty.
   bool contains(RangeSpan span) const;
   bool intersects(RangeSpan span) const;
+  RangeSet in(RangeSpan span) const;  // Those that `span` has, too.
   void add(RangeSpan span);
   void remove(RangeSpan span);
-  bool operator==(const RangeSet&) const = default;
+  bool operator==(const RangeSet& other) const { return std::ranges::equal(runs(), other.runs()); }
 
  private:
-  std::vector<RangeSpan> runs_;
+  void append(RangeSpan run);
+
+  std::array<RangeSpan, 4> few_ = {};  // Of sets of no more runs, as nearly all are, which so take no memory.
+  std::size_t few_used_ = 0;
+  std::vector<RangeSpan> many_;  // Of others.
 };
 
 RangeSet operator+(RangeSet a, const RangeSet& b);  // The ranges of both.

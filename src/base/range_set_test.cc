@@ -49,6 +49,9 @@ TEST(RangeSet, FollowsAVectorOfBits) {
       }
       ASSERT_EQ(set.contains(asked), all);
       ASSERT_EQ(set.intersects(asked), some);
+      std::vector<bool> both(kRanges);
+      for (std::uint16_t range = asked.begin; range < asked.end; ++range) both[range] = oracle[range];
+      ASSERT_NO_FATAL_FAILURE(expect_equal(set.in(asked), both)) << "seed " << seed;
     }
   }
 }

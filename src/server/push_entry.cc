@@ -3,16 +3,11 @@
 #include <algorithm>
 
 namespace thalweg {
-namespace {
-
-RangeSet only_in(const RangeSet& set, RangeSpan span) { return set - (set - RangeSet(span)); }
-
-}  // namespace
 
 PushEntry marks_part(const PushEntry& push, RangeSpan ranges) {
   PushEntry part{push.shard, push.shards, push.step, push.ends, {}, {}, {}, push.ranges, {}};
-  part.fresh = only_in(push.fresh, ranges);
-  part.ended = only_in(push.ended, ranges);
+  part.fresh = push.fresh.in(ranges);
+  part.ended = push.ended.in(ranges);
   return part;
 }
 

@@ -309,10 +309,10 @@ void TableHost::close_before(Step closed) {
     images_.on_closed(open_arrivals_.extract(open_arrivals_.begin()).value(), owned());
   open_steps_.close(closed, [this](Step step, std::span<const Contribution> parts) {
     if (!log_.follows() && !keeps_images_) return change_rows(parts);
-    table_->apply(parts, [&](const Contribution& sum) {
+    table_->apply(parts, [&](const Payload& sum) {
       if (log_.follows()) log_.await_sum(step, sum);
-      if (keeps_images_) images_.keep(*table_, step, {0, table_->spec().ranges}, sum);
-      before_change(sum);
+      if (keeps_images_) images_.keep(*table_, step, {0, table_->spec().ranges}, contribution_of(sum));
+      before_change(contribution_of(sum));
     });
   });
 }

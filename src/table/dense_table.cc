@@ -133,36 +133,30 @@ void DenseTable::update(std::uint64_t row, const float* grads, std::size_t count
   rule_.update_planes({at(0), at(1), at(2), at(3)}, grads, count);
 }
 
-void DenseTable::reduce(std::span<const Contribution> parts, const SumSink& sink) {
-  for (const RowInterval& rows : reducer_.reduce(parts, spec_.dim, rule_.last_wins())) {
-    sink({{&rows.begin, 1}, {reducer_.sums(rows.begin), (rows.end - rows.begin) * spec_.dim}});
-  }
-}
-
-void DenseTable::sum(std::span<const Contribution> parts, const SumSink& sink) {
-  if (parts.size() == 1) return sink(parts[0]);
-  if (runs_.size() == 1) return reduce(parts, sink);
-  // Singly, since a sum takes memory for all rows between its first and its last.
-  std::vector<Contribution> of_run;
-  for (const Run& run : runs_) {
-    of_run.clear();
-    std::copy_if(parts.begin(), parts.end(), std::back_inserter(of_run), [&](const Contribution& part) {
-      return part.keys[0] >= run.rows.begin && part.keys[0] < run.rows.end;
-    });
-    reduce(of_run, sink);
-  }
-}
-
 void DenseTable::apply(std::span<const Contribution> parts) {
-  apply(parts, [](const Contribution&) {});
+  reducer_.start(parts, spec_.dim, rule_.last_wins());
+  reducer_.each_sum(
+      [&](std::uint64_t row, const float* sums, std::uint64_t rows) { update(row, sums, rows); });
 }
 
 void DenseTable::apply(std::span<const Contribution> parts, const SumSink& before) {
-  if (parts.empty()) return;
-  sum(parts, [&](const Contribution& all) {
-    before(all);
-    update(all.keys[0], all.grads.data(), all.grads.size() / spec_.dim);
-  });
+  reducer_.start(parts, spec_.dim, rule_.last_wins());
+  for (const RowInterval& touched : reducer_.touched()) {
+    // Neighbouring rows may be of ranges between which there is one that is not owned, and has no rows.
+    for (const Run& run : runs_) {
+      const RowInterval rows{std::max(touched.begin, run.rows.begin), std::min(touched.end, run.rows.end)};
+      if (rows.begin < rows.end) apply_sum(rows, before);
+    }
+  }
+}
+
+void DenseTable::apply_sum(RowInterval rows, const SumSink& before) {
+  const std::size_t floats = (rows.end - rows.begin) * spec_.dim;
+  const std::shared_ptr<float[]> sums = std::make_unique_for_overwrite<float[]>(floats);
+  reducer_.sum(rows, sums.get());
+  before({Bytes::of(std::vector<std::uint64_t>{rows.begin}),
+          Bytes(sums, std::as_bytes(std::span(sums.get(), floats)))});
+  update(rows.begin, sums.get(), rows.end - rows.begin);
 }
 
 void DenseTable::read(std::span<const std::uint64_t> keys, std::span<float> out) const {

@@ -65,8 +65,8 @@ class DenseTable final : public Table {
   void put_row(std::uint64_t row, std::span<const float> stored);
   void get_row(std::uint64_t row, std::span<float> stored) const;
   void update(std::uint64_t row, const float* grads, std::size_t count);
-  void sum(std::span<const Contribution> parts, const SumSink& sink);
-  void reduce(std::span<const Contribution> parts, const SumSink& sink);
+  // Of what the reducer has been given, rows that lie side by side.
+  void apply_sum(RowInterval rows, const SumSink& before);
 
   TableSpec spec_;
   RangeSet owned_;

@@ -150,6 +150,27 @@ TEST(DenseTable, ReadsRowsOfRangesThatLieApart) {
   EXPECT_EQ(table.check({between, std::vector<float>{1}}, {0, 3}).code(), Code::kRefused);
 }
 
+// Of more ranges than rows some have none, and those around one that another owns have neighbouring rows.
+TEST(DenseTable, TellsWhatPartsSumToWhereRangesLieApart) {
+  const TableSpec spec = spec_of(RuleKind::kSgd, 1, 5, 7);
+  ASSERT_EQ(range_first_row(3, 7, 5), range_first_row(4, 7, 5));
+  const RangeSet owned = RangeSet(1, 3) + RangeSet(4, 7);
+  DenseTable table(spec, owned, nullptr), other(spec, owned, nullptr);
+  const std::uint64_t first = 0, second = 1, third = 2;
+  const std::vector<float> two = {1, 2}, three = {3, 4, 5}, one = {6};
+  const std::vector<Contribution> parts = {
+      {{&first, 1}, two}, {{&third, 1}, three}, {{&second, 1}, one, 1}, {{&third, 1}, two, 1}};
+  std::vector<float> told;
+  table.apply(parts, [&](const Payload& sum) {
+    const Contribution of_rows = contribution_of(sum);
+    ASSERT_EQ(of_rows.keys[0], told.size());
+    told.insert(told.end(), of_rows.grads.begin(), of_rows.grads.end());
+    other.apply({&of_rows, 1});
+  });
+  EXPECT_EQ(told, (std::vector<float>{1, 8, 4, 6, 5}));
+  EXPECT_EQ(table.digest(), other.digest());
+}
+
 TEST(DenseTable, LastPartWinsForAssign) {
   TableSpec spec = spec_of(RuleKind::kAssign, 1, 4, 1);
   DenseTable table(spec, {0, 1}, nullptr);

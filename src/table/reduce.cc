@@ -201,97 +201,88 @@ std::size_t SparseReducer::bytes() const {
          bytes_of(both_) + partial_capacity_ * sizeof(float) + bytes_of(sums_);
 }
 
-std::span<const RowInterval> DenseReducer::reduce(std::span<const Contribution> parts, std::size_t dim,
-                                                  bool last_wins) {
-  dim_ = dim;
-  depth_ = 0;
-  first_row_ = std::numeric_limits<std::uint64_t>::max(), end_row_ = 0;
-  for (const Contribution& part : parts) {
-    if (part.grads.empty()) continue;
-    first_row_ = std::min(first_row_, part.keys[0]);
-    end_row_ = std::max(end_row_, part.keys[0] + part.grads.size() / dim);
+void DenseReducer::start(std::span<const Contribution> parts, std::size_t dim, bool last_wins) {
+  dim_ = dim, last_wins_ = last_wins;
+  by_begin_.clear(), now_.clear(), bounds_.clear(), parts_.clear(), pieces_.clear(), touched_.clear();
+  const auto end_of = [dim](const Contribution& part) { return part.keys[0] + part.grads.size() / dim; };
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    THALWEG_CHECK(p == 0 || parts[p - 1].position <= parts[p].position, "positions ascend");
+    if (parts[p].grads.empty()) continue;
+    by_begin_.push_back(&parts[p]);
+    bounds_.insert(bounds_.end(), {parts[p].keys[0], end_of(parts[p])});
   }
-  for (const Contribution& part : parts) {
-    if (part.grads.empty()) continue;
-    const auto last = [&](std::size_t n) { return blocks_[depth_ - n].position; };
-    THALWEG_CHECK(depth_ == 0 || last(1) <= part.position, "positions ascend");
-    while (depth_ > 1 && block_distance(last(2), last(1)) <= block_distance(last(1), part.position))
-      merge_last(last_wins);
-    if (depth_ == blocks_.size()) blocks_.emplace_back();
-    Block& block = blocks_[depth_++];
-    block.position = part.position;
-    block.touched.assign(1, {part.keys[0], part.keys[0] + part.grads.size() / dim});
-    block.first_row = part.keys[0];
-    block.rows = part.grads.data();
+  std::ranges::sort(by_begin_, {}, [](const Contribution* part) { return part->keys[0]; });
+  std::ranges::sort(bounds_);
+  bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
+  auto next = by_begin_.begin();
+  for (std::size_t b = 1; b < bounds_.size(); ++b) {
+    const RowInterval rows{bounds_[b - 1], bounds_[b]};
+    std::erase_if(now_, [&](const Contribution* part) { return end_of(*part) <= rows.begin; });
+    for (; next != by_begin_.end() && (*next)->keys[0] == rows.begin; ++next)
+      now_.insert(std::ranges::upper_bound(now_, *next), *next);
+    if (now_.empty()) continue;
+    pieces_.push_back({rows, parts_.size(), parts_.size() + now_.size()});
+    parts_.insert(parts_.end(), now_.begin(), now_.end());
+    const bool goes_on = !touched_.empty() && touched_.back().end == rows.begin;
+    goes_on ? void(touched_.back().end = rows.end) : touched_.push_back(rows);
   }
-  while (depth_ > 1) merge_last(last_wins);
-  return depth_ == 0 ? std::span<const RowInterval>() : blocks_[0].touched;
 }
 
-void DenseReducer::own(Block& block) const {
-  block.own_sums.resize((end_row_ - first_row_) * dim_);
-  if (block.owns()) return;
-  for (const RowInterval& rows : block.touched) {
-    std::copy_n(block.row(rows.begin, dim_), (rows.end - rows.begin) * dim_,
-                block.own_sums.data() + (rows.begin - first_row_) * dim_);
-  }
-  block.first_row = first_row_;
-  block.rows = block.own_sums.data();
+const float* DenseReducer::alone(const Piece& piece, std::uint64_t row) const {
+  if (piece.end - piece.begin > 1 && !last_wins_) return nullptr;
+  const Contribution& part = *parts_[piece.end - 1];
+  return part.grads.data() + (row - part.keys[0]) * dim_;
 }
 
-void DenseReducer::merge_last(bool last_wins) {
-  Block& left = blocks_[depth_ - 2];
-  const Block& right = blocks_[depth_ - 1];
-  --depth_;
-  const bool alike = left.touched == right.touched && left.touched.size() == 1;
-  if (alike && !left.owns() && !last_wins) return add_alike(left, right);
-  own(left);
-  for (const RowInterval& rows : right.touched) add(left, rows, right, last_wins);
-}
-
-// Without copying the left one first.
-void DenseReducer::add_alike(Block& left, const Block& right) const {
-  const RowInterval rows = left.touched[0];
-  left.own_sums.resize((end_row_ - first_row_) * dim_);
-  kernels::add(left.row(rows.begin, dim_), right.row(rows.begin, dim_),
-               left.own_sums.data() + (rows.begin - first_row_) * dim_, (rows.end - rows.begin) * dim_);
-  left.first_row = first_row_;
-  left.rows = left.own_sums.data();
-}
-
-void DenseReducer::add(Block& into, RowInterval rows, const Block& from, bool last_wins) {
-  const auto put = [&](std::uint64_t begin, std::uint64_t end, bool seen) {
-    if (begin >= end) return;
-    const float* more = from.row(begin, dim_);
-    float* sums = into.own_sums.data() + (begin - first_row_) * dim_;
-    if (seen && !last_wins) {
-      kernels::add(sums, more, sums, (end - begin) * dim_);
-    } else {
-      std::copy_n(more, (end - begin) * dim_, sums);
-    }
+void DenseReducer::add_up(const Piece& piece, RowInterval rows, float* to) {
+  const std::size_t floats = (rows.end - rows.begin) * dim_;
+  blocks_.clear();
+  const auto distance = [&](std::size_t block, std::uint32_t position) {
+    return block_distance(blocks_[block].position, position);
   };
-  touched_.clear();
-  RowInterval grown = rows;
-  std::uint64_t at = rows.begin;
-  for (const RowInterval& old : into.touched) {
-    if (old.end < rows.begin || old.begin > rows.end) {
-      touched_.push_back(old);
-      continue;
-    }
-    put(at, old.begin, false);
-    put(std::max(at, old.begin), std::min(rows.end, old.end), true);
-    at = std::max(at, std::min(rows.end, old.end));
-    grown = {std::min(grown.begin, old.begin), std::max(grown.end, old.end)};
+  const auto merge_last = [&](float* sum) {
+    const float* const right = blocks_.back().sum;
+    blocks_.pop_back();
+    kernels::add(blocks_.back().sum, right, sum, floats);
+    blocks_.back().sum = sum;
+  };
+  const auto partial = [&] {
+    if (partial_.size() < blocks_.size()) partial_.resize(blocks_.size());
+    std::vector<float>& sum = partial_[blocks_.size() - 2];
+    if (sum.size() < floats) sum.resize(floats);
+    return sum.data();
+  };
+  for (std::size_t p = piece.begin; p < piece.end; ++p) {
+    const Contribution& part = *parts_[p];
+    while (blocks_.size() > 1 && distance(blocks_.size() - 2, blocks_.back().position) <=
+                                     distance(blocks_.size() - 1, part.position))
+      merge_last(partial());
+    blocks_.push_back({part.position, part.grads.data() + (rows.begin - part.keys[0]) * dim_});
   }
-  put(at, rows.end, false);
-  touched_.push_back(grown);
-  std::sort(touched_.begin(), touched_.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  into.touched.swap(touched_);
+  while (blocks_.size() > 2) merge_last(partial());
+  merge_last(to);
+}
+
+void DenseReducer::sum(RowInterval rows, float* to) {
+  auto piece = std::ranges::upper_bound(pieces_, rows.begin, {}, [](const Piece& p) { return p.rows.end; });
+  for (; piece != pieces_.end() && piece->rows.begin < rows.end; ++piece) {
+    const RowInterval of_piece{std::max(rows.begin, piece->rows.begin), std::min(rows.end, piece->rows.end)};
+    RowInterval now = some_of(*piece, of_piece.begin);
+    for (; now.begin < of_piece.end; now = some_of(*piece, now.end)) {
+      now.end = std::min(now.end, of_piece.end);
+      const std::size_t floats = (now.end - now.begin) * dim_;
+      const float* const own = alone(*piece, now.begin);
+      own != nullptr ? void(std::copy_n(own, floats, to)) : add_up(*piece, now, to);
+      to += floats;
+    }
+  }
 }
 
 std::size_t DenseReducer::bytes() const {
-  std::size_t bytes = bytes_of(blocks_) + bytes_of(touched_);
-  for (const Block& block : blocks_) bytes += bytes_of(block.touched) + bytes_of(block.own_sums);
+  std::size_t bytes = bytes_of(by_begin_) + bytes_of(now_) + bytes_of(bounds_) + bytes_of(parts_) +
+                      bytes_of(pieces_) + bytes_of(touched_) + bytes_of(blocks_) + bytes_of(partial_) +
+                      bytes_of(sums_);
+  for (const std::vector<float>& sum : partial_) bytes += bytes_of(sum);
   return bytes;
 }
 

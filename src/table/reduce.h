@@ -75,35 +75,66 @@ struct RowInterval {
 // Dense contributions. Memory is kept from call to call.
 class DenseReducer {
  public:
-  // The disjoint intervals of rows that the parts touch, ascending. Valid until the next call. Precondition:
-  // positions ascend; parts of one share no row.
-  std::span<const RowInterval> reduce(std::span<const Contribution> parts, std::size_t dim, bool last_wins);
-  // The reduced floats of rows from `row` on, inside one of the intervals.
-  const float* sums(std::uint64_t row) const { return blocks_[0].row(row, dim_); }
+  // Rows that the same parts have, which are numbered from `begin` to `end`.
+  struct Piece {
+    RowInterval rows;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
+  // What follows is of these parts, which outlive it. Precondition: positions ascend; parts of one share no
+  // row.
+  void start(std::span<const Contribution> parts, std::size_t dim, bool last_wins);
+  // The rows that parts have, in intervals of which none begins where another ends; ascending.
+  std::span<const RowInterval> touched() const { return touched_; }
+  // What the parts come to in rows of one of these intervals.
+  void sum(RowInterval rows, float* to);
+  // The same for all rows, ascending: calls use(row, sums, rows) for some at a time.
+  template <class Use>
+  void each_sum(const Use& use);
   std::size_t bytes() const;
 
  private:
-  // What a block of positions sums to.
   struct Block {
-    std::uint32_t position = 0;  // The block's first that is not absent.
-    std::vector<RowInterval> touched;
-    std::uint64_t first_row = 0;
-    const float* rows = nullptr;  // From first_row on: a part's own, or own_sums.
-    std::vector<float> own_sums;
-    bool owns() const { return rows == own_sums.data(); }
-    const float* row(std::uint64_t r, std::size_t dim) const { return rows + (r - first_row) * dim; }
+    std::uint32_t position = 0;  // The first that is not absent.
+    const float* sum = nullptr;
   };
+  // Sums of so many are added up in the cache.
+  static constexpr std::size_t kFloatsAtATime = 4096;
 
-  void merge_last(bool last_wins);
-  void own(Block& block) const;
-  void add_alike(Block& left, const Block& right) const;
-  void add(Block& into, RowInterval rows, const Block& from, bool last_wins);
+  // What one part says from `row` of the piece on, where that is all; else null.
+  const float* alone(const Piece& piece, std::uint64_t row) const;
+  void add_up(const Piece& piece, RowInterval rows, float* to);
+  RowInterval some_of(const Piece& piece, std::uint64_t from) const {
+    return {from, std::min(piece.rows.end, from + std::max<std::uint64_t>(1, kFloatsAtATime / dim_))};
+  }
 
-  std::uint64_t first_row_ = 0, end_row_ = 0;
   std::size_t dim_ = 1;
-  std::vector<Block> blocks_;  // The first depth_ of them: blocks that are not yet halves of one.
-  std::size_t depth_ = 0;
+  bool last_wins_ = false;
+  std::vector<const Contribution*> by_begin_, now_;
+  std::vector<std::uint64_t> bounds_;
+  std::vector<const Contribution*> parts_;  // Of one piece after the other, in order of positions.
+  std::vector<Piece> pieces_;
   std::vector<RowInterval> touched_;
+  std::vector<Block> blocks_;                // That are not yet halves of one.
+  std::vector<std::vector<float>> partial_;  // By their number.
+  std::vector<float> sums_;
 };
+
+template <class Use>
+void DenseReducer::each_sum(const Use& use) {
+  for (const Piece& piece : pieces_) {
+    if (const float* own = alone(piece, piece.rows.begin)) {
+      use(piece.rows.begin, own, piece.rows.end - piece.rows.begin);
+      continue;
+    }
+    for (RowInterval rows = some_of(piece, piece.rows.begin); rows.begin < rows.end;
+         rows = some_of(piece, rows.end)) {
+      sums_.resize((rows.end - rows.begin) * dim_);
+      add_up(piece, rows, sums_.data());
+      use(rows.begin, static_cast<const float*>(sums_.data()), rows.end - rows.begin);
+    }
+  }
+}
 
 }  // namespace thalweg

@@ -146,16 +146,54 @@ TEST(DenseReducer, SumsByTheTreeOverPositions) {
       }
       parts.push_back({{&first[p], 1}, grads[p], p});
     }
-    std::size_t rows = 0;
-    for (const RowInterval& run : reducer.reduce(parts, dim, last_wins)) {
-      for (std::uint64_t row = run.begin; row < run.end; ++row, ++rows) {
-        ASSERT_EQ(by_row.count(row), 1u);
-        ASSERT_TRUE(same_bits({reducer.sums(row), dim}, *tree_sum(by_row[row], 0, kLevels, last_wins)))
-            << seed;
+    std::map<std::uint64_t, Row> sums;
+    for (const auto& [row, of_row] : by_row) sums[row] = *tree_sum(of_row, 0, kLevels, last_wins);
+    reducer.start(parts, dim, last_wins);
+    auto next = sums.begin();
+    reducer.each_sum([&](std::uint64_t row, const float* got, std::uint64_t rows) {
+      for (std::uint64_t i = 0; i < rows; ++i, ++next) {
+        ASSERT_EQ(next->first, row + i);
+        ASSERT_TRUE(same_bits({got + i * dim, dim}, next->second)) << seed;
       }
+    });
+    ASSERT_EQ(next, sums.end());
+    for (const RowInterval& run : reducer.touched()) {
+      const std::uint64_t begin = run.begin + random.below(run.end - run.begin);
+      const RowInterval some{begin, begin + 1 + random.below(run.end - begin)};
+      Row got((some.end - some.begin) * dim);
+      reducer.sum(some, got.data());
+      for (std::uint64_t row = some.begin; row < some.end; ++row)
+        ASSERT_TRUE(same_bits(std::span(got).subspan((row - begin) * dim, dim), sums.at(row))) << seed;
     }
-    ASSERT_EQ(rows, by_row.size());
   }
+}
+
+// More rows than are added up at a time, by a sum that comes to the same in any number of pieces.
+TEST(DenseReducer, SumsMoreThanTheCacheHolds) {
+  constexpr std::size_t kDim = 3, kRows = 10'000;
+  DenseReducer reducer;
+  Random random(1);
+  std::vector<Row> grads(4, Row(kRows * kDim));
+  std::vector<Contribution> parts;
+  const std::uint64_t first = 5;
+  for (std::uint32_t p = 0; p < grads.size(); ++p) {
+    for (float& value : grads[p]) value = draw_value(random);
+    parts.push_back({{&first, 1}, grads[p], p});
+  }
+  Row expected(kRows * kDim), whole(kRows * kDim), piecewise;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    expected[i] = (grads[0][i] + grads[1][i]) + (grads[2][i] + grads[3][i]);
+  reducer.start(parts, kDim, false);
+  reducer.sum({first, first + kRows}, whole.data());
+  EXPECT_TRUE(same_bits(whole, expected));
+  int calls = 0;
+  reducer.each_sum([&](std::uint64_t, const float* sums, std::uint64_t rows) {
+    piecewise.insert(piecewise.end(), sums, sums + rows * kDim);
+    ++calls;
+  });
+  EXPECT_TRUE(same_bits(piecewise, expected));
+  EXPECT_GT(calls, 1);
+  EXPECT_LT(reducer.bytes(), kRows * kDim * sizeof(float)) << "sums of all rows are kept";
 }
 
 TEST(DenseReducer, ReturnsTheTouchedIntervalsAlone) {
@@ -164,15 +202,20 @@ TEST(DenseReducer, ReturnsTheTouchedIntervalsAlone) {
   const float a[4] = {1, 2, 3, 4}, b[2] = {10, 20};
   const std::vector<Contribution> parts = {
       {{&two, 1}, a}, {{&ten, 1}, b, 1}, {{&four, 1}, b, 2}, {{&two, 1}, {}, 3}};
-  const auto intervals = reducer.reduce(parts, 1, false);
+  reducer.start(parts, 1, false);
+  const auto intervals = reducer.touched();
   ASSERT_EQ(intervals.size(), 2u);
   EXPECT_EQ(intervals[0].begin, 2u);
   EXPECT_EQ(intervals[0].end, 6u);
   EXPECT_EQ(intervals[1].begin, 10u);
   EXPECT_EQ(intervals[1].end, 12u);
-  EXPECT_EQ(std::vector<float>(reducer.sums(2), reducer.sums(2) + 4), (std::vector<float>{1, 2, 13, 24}));
-  EXPECT_EQ(reducer.sums(10)[1], 20.0f);
-  EXPECT_TRUE(reducer.reduce({}, 1, false).empty());
+  Row first(4), second(2);
+  reducer.sum(intervals[0], first.data());
+  reducer.sum(intervals[1], second.data());
+  EXPECT_EQ(first, (Row{1, 2, 13, 24}));
+  EXPECT_EQ(second, (Row{10, 20}));
+  reducer.start({}, 1, false);
+  EXPECT_TRUE(reducer.touched().empty());
 }
 
 }  // namespace

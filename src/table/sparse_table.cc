@@ -242,8 +242,9 @@ void SparseTable::update(const Contribution& part) {
   Probe probes[kBatch];
   const float* found[kBatch];
   float* rows[kBatch];
-  std::vector<float> present;
-  NewRows made;
+  std::vector<float>& present = present_grads_;
+  NewRows& made = made_;
+  made.clear();
   const auto batch = [&](std::size_t done) {
     return part.keys.subspan(done, std::min(kBatch, part.keys.size() - done));
   };
@@ -281,30 +282,42 @@ Contribution SparseTable::reduced(std::span<const Contribution> parts) {
   return parts.size() == 1 ? parts[0] : reducer_.reduce(parts, spec_.dim, rule_.last_wins());
 }
 
-Contribution SparseTable::sum(std::span<const Contribution> parts) {
-  sum_ = {}, shown_sums_ = {};
+const Payload& SparseTable::sum(std::span<const Contribution> parts) {
+  sum_ = {};
+  sums_shown_ = !parts.empty() && all_shown(parts);
   if (parts.empty()) return sum_;
-  if (!all_shown(parts)) return sum_ = reduced(parts);
-  shown_sums_ = sum_shown(parts);
-  return sum_ = parts.size() == 1 ? parts[0] : shown_.in_order(shown_sums_, spec_.dim);
+  if (sums_shown_) return sum_ = sum_shown(parts);
+  const Contribution all = reduced(parts);
+  return sum_ = {Bytes::of(std::vector<PlacedKey>(all.keys.begin(), all.keys.end())),
+                 Bytes::of(std::vector<float>(all.grads.begin(), all.grads.end()))};
 }
 
 void SparseTable::apply_sum() {
-  if (shown_sums_.empty()) return update(sum_);
+  const Payload kept = std::exchange(sum_, {});
+  const Contribution sum = contribution_of(kept);
+  if (!sums_shown_) return update(sum);
+  const float* const sums = sum.grads.data();
+  const std::span<const std::uint32_t> places = shown_.places();
   const auto each = [&](const auto& use) {
-    for (std::size_t n = 0; n < shown_.keys().size(); ++n) use(n, shown_sums_.data() + n * spec_.dim);
+    for (std::size_t n = 0; n < places.size(); ++n) use(n, sums + places[n] * spec_.dim);
   };
-  change_shown(shown_sums_, each);
+  change_shown(shown_floats_, each);
 }
 
-// By number.
-std::span<const float> SparseTable::sum_shown(std::span<const Contribution> parts) {
-  if (spec_.dim == 1) return shown_.sum_floats(parts);
-  row_sums_.resize(shown_.keys().size() * spec_.dim);
-  shown_.sum_rows(parts, spec_.dim, [&](std::size_t number, const float* sum) {
-    copy_floats(sum, spec_.dim, row_sums_.data() + number * spec_.dim);
-  });
-  return row_sums_;
+Payload SparseTable::sum_shown(std::span<const Contribution> parts) {
+  const std::size_t dim = spec_.dim, floats = shown_.keys().size() * dim;
+  std::vector<PlacedKey> keys = shown_.order();
+  const std::shared_ptr<float[]> sums = std::make_unique_for_overwrite<float[]>(floats);
+  const std::span<const std::uint32_t> places = shown_.places();
+  if (dim == 1) {
+    shown_floats_ = shown_.sum_floats(parts);
+    for (std::size_t n = 0; n < places.size(); ++n) sums[places[n]] = shown_floats_[n];
+  } else {
+    shown_.sum_rows(parts, dim, [&](std::size_t number, const float* sum) {
+      copy_floats(sum, dim, sums.get() + places[number] * dim);
+    });
+  }
+  return {Bytes::of(std::move(keys)), Bytes(sums, std::as_bytes(std::span(sums.get(), floats)))};
 }
 
 void SparseTable::apply(std::span<const Contribution> parts) {
@@ -322,14 +335,14 @@ void SparseTable::apply(std::span<const Contribution> parts, const SumSink& befo
 
 template <class Each>
 void SparseTable::change_shown(std::span<const float> floats, const Each& each) {
-  const NewRows made = spec_.dim == 1 ? update_floats(floats) : update_shown(each);
+  made_.clear();
+  spec_.dim == 1 ? update_floats(floats, made_) : update_shown(each, made_);
   shown_.forget();  // To make a row moves others.
-  make_rows(made);
+  make_rows(made_);
 }
 
-SparseTable::NewRows SparseTable::update_floats(std::span<const float> sums) {
+void SparseTable::update_floats(std::span<const float> sums, NewRows& made) {
   const std::vector<float*>& rows = shown_.rows();
-  NewRows made;
   made.keys.reserve(static_cast<std::size_t>(std::count(rows.begin(), rows.end(), nullptr)));
   made.grads.reserve(made.keys.capacity());
   float* now[kBatch + 1];
@@ -350,15 +363,13 @@ SparseTable::NewRows SparseTable::update_floats(std::span<const float> sums) {
     }
     rule_.update_rows(now, grads, count);
   }
-  return made;
 }
 
 template <class Each>
-SparseTable::NewRows SparseTable::update_shown(const Each& each) {
+void SparseTable::update_shown(const Each& each, NewRows& made) {
   constexpr std::size_t kAhead = 8;
   const std::size_t dim = spec_.dim;
   const std::vector<float*>& rows = shown_.rows();
-  NewRows made;
   made.keys.reserve(static_cast<std::size_t>(std::count(rows.begin(), rows.end(), nullptr)));
   made.grads.reserve(made.keys.capacity() * dim);
   float* now[kBatch];
@@ -379,7 +390,6 @@ SparseTable::NewRows SparseTable::update_shown(const Each& each) {
   });
   rule_.update_rows(now, grads.data(), count);
   made.initials = shown_.take_initials();
-  return made;
 }
 
 // Starts to fetch what insert() of this key will change.
@@ -469,7 +479,8 @@ std::uint64_t SparseTable::digest() const {
 
 TableStats SparseTable::stats() const {
   TableStats stats{0, sizeof(*this) + blocks_.capacity() * sizeof(SparseBlock) + reducer_.bytes() +
-                          shown_.bytes() + row_sums_.capacity() * sizeof(float)};
+                          shown_.bytes() + made_.bytes() + sum_.keys.size() + sum_.values.size() +
+                          present_grads_.capacity() * sizeof(float)};
   for (const SparseBlock& block : blocks_) {
     stats.rows += block.size();
     stats.bytes += block.bytes();

@@ -42,8 +42,8 @@ class SparseTable final : public Table {
   void remove(const RangeSet& ranges) override;
   std::uint64_t digest() const override;
   TableStats stats() const override;
-  // What the parts sum to, valid until the next call that is not const. Precondition: as for apply().
-  Contribution sum(std::span<const Contribution> parts);
+  // What the parts sum to. Precondition: as for apply().
+  const Payload& sum(std::span<const Contribution> parts);
   // Applies what sum(), the last call that was not const, has returned.
   void apply_sum();
   SparseTable* part_with(RangeId) override { return this; }
@@ -71,6 +71,10 @@ class SparseTable final : public Table {
     std::vector<PlacedKey> keys;
     std::vector<float> grads;
     std::vector<float> initials;  // What they begin with, if that is known.
+    void clear() { keys.clear(), grads.clear(), initials.clear(); }
+    std::size_t bytes() const {
+      return keys.capacity() * sizeof(PlacedKey) + (grads.capacity() + initials.capacity()) * sizeof(float);
+    }
   };
 
   // Computes the home slots of `keys` and starts to fetch their lines.
@@ -88,11 +92,12 @@ class SparseTable final : public Table {
   void locate(std::size_t known, std::size_t end);
   bool all_shown(std::span<const Contribution> parts);
   Contribution reduced(std::span<const Contribution> parts);
-  std::span<const float> sum_shown(std::span<const Contribution> parts);
-  NewRows update_floats(std::span<const float> sums);
+  Payload sum_shown(std::span<const Contribution> parts);
+  // Rows that are missing go to `made`.
+  void update_floats(std::span<const float> sums, NewRows& made);
   // Calls each(use), which calls use(number, sum) for each key that was shown, in order of numbers.
   template <class Each>
-  NewRows update_shown(const Each& each);
+  void update_shown(const Each& each, NewRows& made);
   // The one or the other, and makes the rows that are new.
   template <class Each>
   void change_shown(std::span<const float> floats, const Each& each);
@@ -111,9 +116,11 @@ class SparseTable final : public Table {
   SparseReducer reducer_;
   StepRows shown_;
   Step shown_step_;
-  Contribution sum_;                   // That sum() has returned.
-  std::span<const float> shown_sums_;  // The same by number, where all of it was shown.
-  std::vector<float> row_sums_;
+  Payload sum_;                          // That sum() has returned.
+  bool sums_shown_ = false;              // It is of what was shown;
+  std::span<const float> shown_floats_;  // of rows of one float, by number.
+  NewRows made_;  // By the last change of rows; and of a batch of it the gradients of rows that were there:
+  std::vector<float> present_grads_;
   mutable std::uint64_t lookups_ = 0;
   mutable std::uint64_t keys_checked_ = 0;
   mutable std::uint64_t initials_drawn_ = 0;

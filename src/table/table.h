@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/payload.h"
 #include "base/range_set.h"
 #include "table/parts/side_by_side.h"
 #include "table/row_cells.h"
@@ -27,6 +28,10 @@ struct Contribution {
   std::span<const float> grads;
   std::uint32_t position = 0;  // The shard's number, or that of the block's first shard.
 };
+
+inline Contribution contribution_of(const Payload& rows) {
+  return {rows.keys.as<std::uint64_t>(), rows.values.as<float>()};
+}
 
 // Placed keys that whoever holds them keeps alive.
 struct SharedKeys {
@@ -61,8 +66,8 @@ class Table {
   // Precondition: check() passed for each, and positions ascend.
   virtual void apply(std::span<const Contribution> parts) = 0;
   // As apply(), and `before` is told what the parts sum to, as contributions that share no row, each before
-  // those rows change: applying each comes to the same as applying the parts. They are valid during the call.
-  using SumSink = std::function<void(const Contribution& sum)>;
+  // those rows change: applying each comes to the same as applying the parts.
+  using SumSink = std::function<void(const Payload& sum)>;
   virtual void apply(std::span<const Contribution> parts, const SumSink& before) = 0;
   // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key
   // reads as its initial value. Precondition: keys ascending (checked by check_keys()).

@@ -176,23 +176,23 @@ std::optional<Frame> Combiner::sum(const Block& block) {
 std::optional<Frame> Combiner::sum_parts(std::span<const Contribution> parts, Frame frame) {
   const TableSpec& spec = tables_[frame.head.table.value];
   const bool last_wins = spec.rule.kind == RuleKind::kAssign;
-  std::span<const std::uint64_t> keys;
-  std::span<const float> values;
-  std::uint64_t row = 0;
+  std::vector<std::uint64_t> keys;
+  std::vector<float> values;
   if (spec.kind == TableSpec::Kind::kSparse) {
     const Contribution sums = sparse_.reduce(parts, spec.dim, last_wins);
-    keys = sums.keys;
-    values = sums.grads;
+    keys.assign(sums.keys.begin(), sums.keys.end());
+    values.assign(sums.grads.begin(), sums.grads.end());
   } else {
-    const auto touched = dense_.reduce(parts, spec.dim, last_wins);
-    if (touched.size() != 1) return std::nullopt;
-    row = touched[0].begin;
-    keys = {&row, 1};
-    values = {dense_.sums(row), (touched[0].end - row) * spec.dim};
+    dense_.start(parts, spec.dim, last_wins);
+    if (dense_.touched().size() != 1) return std::nullopt;
+    const RowInterval rows = dense_.touched()[0];
+    keys.push_back(rows.begin);
+    values.resize((rows.end - rows.begin) * spec.dim);
+    dense_.sum(rows, values.data());
   }
   if (kernels::find_non_finite(values) != values.size()) return std::nullopt;
-  frame.first = Bytes::of(std::vector<std::uint64_t>(keys.begin(), keys.end()));
-  frame.second = Bytes::of(std::vector<float>(values.begin(), values.end()));
+  frame.first = Bytes::of(std::move(keys));
+  frame.second = Bytes::of(std::move(values));
   return frame;
 }
 

@@ -1,9 +1,29 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/limits.h"
 #include "worker/request.h"
 
 namespace thalweg {
+namespace {
+
+// Runs whose chains differ behind their owner are one to who asks it.
+std::vector<RangeSpan> by_owner(const Placement& placement, RangeSpan ranges) {
+  std::vector<RangeSpan> spans;
+  std::optional<std::uint32_t> last;
+  for (const PlacedRun& run : placement.runs()) {
+    const RangeSpan owned{std::max(run.ranges.begin, ranges.begin), std::min(run.ranges.end, ranges.end)};
+    if (owned.begin >= owned.end) continue;
+    if (std::exchange(last, run.chain.front()) == run.chain.front()) {
+      spans.back().end = owned.end;
+    } else {
+      spans.push_back(owned);
+    }
+  }
+  return spans;
+}
+
+}  // namespace
 
 std::optional<NodeId> owner_of(const wire::Map& map, const FrameHeader& head) {
   const auto owner = map.placement[head.table.value].owner(head.ranges);
@@ -25,9 +45,7 @@ std::vector<Slice> slice(const TableSpec& spec, const Placement& placement, Rang
                          const Payload& whole) {
   const std::size_t row_bytes = spec.dim * sizeof(float) + sizeof(std::uint64_t);
   std::vector<Slice> slices;
-  for (const PlacedRun& run : placement.runs()) {
-    const RangeSpan owned{std::max(run.ranges.begin, ranges.begin), std::min(run.ranges.end, ranges.end)};
-    if (owned.begin >= owned.end) continue;
+  for (const RangeSpan owned : by_owner(placement, ranges)) {
     Payload payload = cut(spec, whole, owned);
     const std::uint64_t wanted = payload.rows(spec) * row_bytes / limits::kRequestBytesTarget + 1;
     const std::uint64_t pieces = std::min<std::uint64_t>(owned.size(), wanted);

@@ -24,7 +24,7 @@ TableSpec spec_of(TableSpec::Kind kind, std::uint32_t dim, std::uint16_t ranges,
 // Even at first, then moved about.
 Placement draw_placement(Random& random, std::uint16_t ranges) {
   const auto servers = static_cast<std::uint32_t>(1 + random.below(6));
-  Placement placement = Placement::even(ranges, servers);
+  Placement placement = Placement::even(ranges, servers, static_cast<std::uint32_t>(1 + random.below(3)));
   for (std::uint64_t moves = random.below(4); moves > 0; --moves) {
     const auto begin = static_cast<std::uint16_t>(random.below(ranges));
     const auto end = static_cast<std::uint16_t>(begin + 1 + random.below(ranges - begin));
@@ -140,6 +140,17 @@ TEST(Slices, OfADenseBlockGiveEachRowOnce) {
     expect_dense(pull, spec, first, rows, false);
     expect_dense(slice_again(spec, next, pull), spec, first, rows, false);
   }
+}
+
+// Who keeps copies behind an owner is nothing to who asks it.
+TEST(Slices, AreOneForEachOwnerWhateverItsChains) {
+  const TableSpec spec = spec_of(TableSpec::Kind::kDense, 1, 256, 4096);
+  const Placement placement = Placement::even(256, 3, 2);
+  ASSERT_GT(placement.runs().size(), 3u);
+  const auto slices = slice_all(spec, placement, payload_of_pull(Keys::block(0, spec.rows)));
+  expect_cover(slices, spec, placement);
+  EXPECT_EQ(slices.size(), 3u);
+  EXPECT_EQ(slice(spec, placement, {100, 120}, payload_of_pull(Keys::block(1600, 320))).size(), 1u);
 }
 
 TEST(Slices, OfALargeRequestStayBelowTheFramesLimit) {

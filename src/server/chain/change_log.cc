@@ -87,11 +87,6 @@ void ChangeLog::await(const PushEntry& push) {
   arrivals_.back().push.payload = {};
 }
 
-void ChangeLog::await_sum(Step step, const Contribution& sum) {
-  sums_.emplace_back(step, Payload{Bytes::of(std::vector<std::uint64_t>(sum.keys.begin(), sum.keys.end())),
-                                   Bytes::of(std::vector<float>(sum.grads.begin(), sum.grads.end()))});
-}
-
 // An open step needs no sum to be known of where all that shards have pushed to it is nothing. But a shard's
 // steps become known in their order, for no copy sees beyond an epoch that has not ended.
 std::vector<PushEntry> ChangeLog::take_due(Step closed) {

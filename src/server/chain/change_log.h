@@ -38,7 +38,7 @@ class ChangeLog {
   void add_load(LoadEntry load);
   void add_begin(const RangeState& state);
   void await(const PushEntry& push);
-  void await_sum(Step step, const Contribution& sum);
+  void await_sum(Step step, const Payload& sum) { sums_.emplace_back(step, sum); }
   // What is held back of the steps before `closed`, and pushes of nothing behind which nothing is.
   void add_steps(Step closed);
   std::vector<LogEntry> take() { return std::exchange(entries_, {}); }

@@ -28,12 +28,9 @@ namespace {
 
 enum class EntryKind : std::uint8_t { kPush, kStep, kLoad, kBegin };
 
-Contribution contribution_of(const Payload& rows) {
-  return {rows.keys.as<std::uint64_t>(), rows.values.as<float>()};
-}
-
 class EntryWriter {
  public:
+  EntryWriter() { head_.expect(kHeadBytes); }
   void operator()(const PushEntry& push) {
     head_.put(EntryKind::kPush);
     put_arrival(push);
@@ -91,7 +88,7 @@ class EntryWriter {
     values_.push_back(rows.values);
   }
   Bytes first() {
-    const Bytes head = head_.take();
+    const std::string_view head = head_.text();
     const auto bytes = static_cast<std::uint32_t>(head.size());
     std::size_t size = Frame::padded(sizeof bytes + head.size());
     for (const Bytes& keys : keys_) size += keys.size();
@@ -100,13 +97,15 @@ class EntryWriter {
     std::size_t end = Frame::padded(sizeof bytes + head.size());
     std::memset(at + end - sizeof(std::uint64_t), 0, sizeof(std::uint64_t));
     std::memcpy(at, &bytes, sizeof bytes);
-    std::memcpy(at + sizeof bytes, head.span().data(), head.size());
+    std::memcpy(at + sizeof bytes, head.data(), head.size());
     for (const Bytes& keys : keys_) {
       if (!keys.empty()) std::memcpy(at + end, keys.span().data(), keys.size());
       end += keys.size();
     }
     return {words, {at, size}};
   }
+
+  static constexpr std::size_t kHeadBytes = 512;  // Of an entry of few shards.
 
   Writer head_;
   std::vector<Bytes> keys_, values_;

@@ -235,7 +235,9 @@ void Server::on_entry_reply(NodeId from, const Frame& frame, Transport& out) {
   if (frame.head.code == Code::kRetry) return outbox_.on_refused(now_, stream, number_of(frame.head));
   outbox_.on_acknowledged(now_, stream, number_of(frame.head));
   release_committed(out);
-  for (const auto& [before, inbound] : inbound_) acknowledge_entries(before, false, out);
+  for (const auto& [before, inbound] : inbound_) {
+    if (!inbound.passed.empty()) acknowledge_entries(before, false, out);
+  }
   send_copies(out);
 }
 

@@ -120,7 +120,7 @@ std::vector<RangeSpan> TableHost::copied_alike(RangeSpan ranges) const {
 
 void TableHost::redo(std::size_t steps_left) {
   redo_.redo(steps_left, [this](Step step, RangeSpan ranges, const Payload& change) {
-    const Contribution all{change.keys.as<std::uint64_t>(), change.values.as<float>()};
+    const Contribution all = contribution_of(change);
     images_.keep(*table_, step, ranges, all);
     change_rows({&all, 1});
   });

@@ -13,8 +13,6 @@ constexpr std::size_t kKeysWorthSharing = 4096;
 // More tables than threads: one that comes late leaves its part to others.
 constexpr std::size_t kTablesAThread = 2;
 
-RangeSet operator&(const RangeSet& a, RangeSpan span) { return a - (a - RangeSet(span)); }
-
 // Where ranges are cut so that each table has as many of those that are owned.
 std::vector<std::uint16_t> cut_evenly(std::uint16_t ranges, const RangeSet& owned, std::size_t tables) {
   const RangeSet& dealt = owned.empty() ? RangeSet(0, ranges) : owned;
@@ -46,7 +44,7 @@ PartedTable::PartedTable(const TableSpec& spec, const RangeSet& owned,
       threads_(threads) {
   for (std::size_t t = 0; t + 1 < begins_.size(); ++t) {
     firsts_.push_back(range_first_key(begins_[t], spec.ranges));
-    tables_.push_back(std::make_unique<SparseTable>(spec, owned & ranges_of(t), custom));
+    tables_.push_back(std::make_unique<SparseTable>(spec, owned.in(ranges_of(t)), custom));
   }
 }
 
@@ -113,12 +111,14 @@ void PartedTable::apply(std::span<const Contribution> parts) {
 }
 
 void PartedTable::apply(std::span<const Contribution> parts, const SumSink& before) {
-  std::vector<Contribution> sums(tables_.size());
+  std::vector<Payload> sums(tables_.size());
   each_table(keys_of(parts), [&](std::size_t t) { sums[t] = tables_[t]->sum(parts_of(t, parts)); });
-  for (const Contribution& sum : sums) {
-    if (!sum.keys.empty()) before(sum);
+  std::size_t keys = 0;
+  for (const Payload& sum : sums) {
+    if (!sum.empty()) before(sum);
+    keys += contribution_of(sum).keys.size();
   }
-  each_table(keys_of(sums), [&](std::size_t t) { tables_[t]->apply_sum(); });
+  each_table(keys, [&](std::size_t t) { tables_[t]->apply_sum(); });
 }
 
 void PartedTable::read(std::span<const std::uint64_t> keys, std::span<float> out) const {
@@ -177,14 +177,14 @@ Status PartedTable::load(RangeId range, const RowsView& rows) {
 
 Status PartedTable::add(const RangeSet& ranges) {
   for (std::size_t t = 0; t < tables_.size(); ++t) {
-    if (Status added = tables_[t]->add(ranges & ranges_of(t)); !added.ok()) return added;
+    if (Status added = tables_[t]->add(ranges.in(ranges_of(t))); !added.ok()) return added;
   }
   owned_ = owned_ + ranges;
   return ok_status();
 }
 
 void PartedTable::remove(const RangeSet& ranges) {
-  for (std::size_t t = 0; t < tables_.size(); ++t) tables_[t]->remove(ranges & ranges_of(t));
+  for (std::size_t t = 0; t < tables_.size(); ++t) tables_[t]->remove(ranges.in(ranges_of(t)));
   owned_ = owned_ - ranges;
 }
 

@@ -119,23 +119,21 @@ void StepRows::deal_places(std::span<const Contribution> parts) {
   first_place_[0] = 0;
 }
 
-Contribution StepRows::in_order(std::span<const float> sums, std::size_t dim) {
-  const std::size_t size = keys().size();
-  ordered_sums_.resize(size * dim);
-  numbers_.sort(ordered_keys_, ordered_numbers_);
-  for (std::size_t i = 0; i < size; ++i)
-    copy_floats(sums.data() + ordered_numbers_[i] * dim, dim, ordered_sums_.data() + i * dim);
-  return {ordered_keys_, ordered_sums_};
+std::vector<PlacedKey> StepRows::order() {
+  std::vector<PlacedKey> ordered;
+  numbers_.sort(ordered, ordered_numbers_);
+  place_of_number_.resize(ordered.size());
+  for (std::uint32_t i = 0; i < ordered.size(); ++i) place_of_number_[ordered_numbers_[i]] = i;
+  return ordered;
 }
 
 std::size_t StepRows::bytes() const {
-  std::size_t bytes =
-      numbers_.bytes() + asked_.capacity() * sizeof(Asked) +
-      numbers_of_all_.capacity() * sizeof(std::uint32_t) + rows_.capacity() * sizeof(float*) +
-      (firsts_.capacity() + initials_.capacity()) * sizeof(float) +
-      initial_of_.capacity() * sizeof(std::uint32_t) + first_place_.capacity() * sizeof(std::uint32_t) +
-      places_.capacity() * sizeof(Place) + ordered_keys_.capacity() * sizeof(PlacedKey) +
-      ordered_numbers_.capacity() * sizeof(std::uint32_t) + ordered_sums_.capacity() * sizeof(float);
+  std::size_t bytes = numbers_.bytes() + asked_.capacity() * sizeof(Asked) +
+                      numbers_of_all_.capacity() * sizeof(std::uint32_t) + rows_.capacity() * sizeof(float*) +
+                      (firsts_.capacity() + initials_.capacity()) * sizeof(float) +
+                      initial_of_.capacity() * sizeof(std::uint32_t) +
+                      first_place_.capacity() * sizeof(std::uint32_t) + places_.capacity() * sizeof(Place) +
+                      (ordered_numbers_.capacity() + place_of_number_.capacity()) * sizeof(std::uint32_t);
   for (const std::vector<float>& plane : planes_) bytes += plane.capacity() * sizeof(float);
   return bytes;
 }

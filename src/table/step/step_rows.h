@@ -49,8 +49,10 @@ class StepRows {
   template <class Use>
   void sum_rows(std::span<const Contribution> parts, std::size_t dim, const Use& use);
 
-  // The keys ascending with `dim` floats each, which `sums` has by number; valid until the next call.
-  Contribution in_order(std::span<const float> sums, std::size_t dim);
+  // All keys ascending.
+  std::vector<PlacedKey> order();
+  // By number, where in what order() returned last each key is.
+  std::span<const std::uint32_t> places() const { return place_of_number_; }
 
   std::size_t bytes() const;
 
@@ -79,9 +81,8 @@ class StepRows {
   std::vector<std::vector<float>> planes_;
   std::vector<std::uint32_t> first_place_;  // By number, and one more.
   std::vector<Place> places_;
-  std::vector<PlacedKey> ordered_keys_;
   std::vector<std::uint32_t> ordered_numbers_;
-  std::vector<float> ordered_sums_;
+  std::vector<std::uint32_t> place_of_number_;
 };
 
 template <class Use>
