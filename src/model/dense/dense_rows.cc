@@ -9,14 +9,17 @@ namespace thalweg {
 
 TableSpec table_of(const DenseParameter& parameter, const RuleSpec& rule, std::uint64_t seed,
                    std::size_t number) {
-  constexpr std::uint64_t kRangesMax = 32;
+  // Smaller ranges would be more messages, each of which costs as much as carrying so many bytes.
+  constexpr std::uint64_t kRangeBytesMin = 16 << 10, kRangesMax = 32;
   TableSpec table;
   table.kind = TableSpec::Kind::kDense;
   table.name = parameter.name;
   table.rows = static_cast<std::uint64_t>(parameter.shape[0]);
   for (std::size_t d = 1; d < parameter.shape.size(); ++d)
     table.dim *= static_cast<std::uint32_t>(parameter.shape[d]);
-  table.ranges = static_cast<std::uint16_t>(std::min(table.rows, kRangesMax));
+  const std::uint64_t bytes = table.rows * table.dim * sizeof(float);
+  table.ranges = static_cast<std::uint16_t>(
+      std::min({table.rows, kRangesMax, std::max<std::uint64_t>(1, bytes / kRangeBytesMin)}));
   table.rule = rule;
   table.init = {parameter.init, parameter.scale, place(seed ^ place(number))};
   return table;
