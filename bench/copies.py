@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import json
+import mmap
 import os
 import pathlib
 import re
@@ -25,12 +26,22 @@ def prepare(real_time):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
-def train(program, job, sync, replicas, real_time):
+def touch(megabytes):
+    """A virtual machine's host takes back memory that is free, and to be given it again takes seconds a gigabyte."""
+    with mmap.mmap(-1, megabytes << 20) as memory:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        for at in range(0, len(memory), mmap.PAGESIZE):
+            memory[at] = 1
+
+
+def train(program, job, sync, replicas, options):
     """Seconds of the job and processor seconds of all its processes."""
+    if options.warm:
+        touch(options.warm)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [program, "train", *job, "--processes", "--servers", "3", "--workers", "2", "--replicas", str(replicas),
                "--sync", sync, "--json", "--quiet"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, preexec_fn=lambda: prepare(real_time))
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, preexec_fn=lambda: prepare(options.real_time))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return json.loads(done.stdout.splitlines()[-1])["seconds"], spent
@@ -54,7 +65,7 @@ def measure(options, name_of_job, job, sync):
     figures = {name: [] for name in cases}
     for _ in range(options.rounds):
         for name, (program, replicas) in cases.items():
-            figures[name].append(train(program, job, sync, replicas, options.real_time))
+            figures[name].append(train(program, job, sync, replicas, options))
     base = list(zip(*figures["one server a range"]))
     for name, runs in figures.items():
         took, spent = zip(*runs)
@@ -89,6 +100,7 @@ def main():
                         help='of `thalweg train`, such as "--model mlp DIR --epochs 1", in the place of lr on generated rows; may be repeated')
     parser.add_argument("--against", help="a program of another commit, measured in the same rounds")
     parser.add_argument("--real-time", action="store_true", help="at real-time priority, as on a machine that does other work")
+    parser.add_argument("--warm", type=int, default=0, metavar="MB", help="touch so much memory before each run, which then is the machine's")
     parser.add_argument("--record", action="store_true", help="put the figures into bench/RESULTS.md")
     options = parser.parse_args()
     commit = subprocess.run(["git", "describe", "--always", "--dirty=+", "--abbrev=12"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
