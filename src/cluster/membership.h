@@ -90,6 +90,7 @@ class Membership {
   News on_map(Instant now, const Frame& frame);
   void hear_doubt(Instant now, bool in_doubt);
   void look_for_scheduler(Transport& out);
+  bool looks_elsewhere() const;
   bool may_say(Instant now, const Frame& frame);
 
   Role role_;

@@ -161,8 +161,7 @@ TEST(Membership, GivesUpASchedulerThatAnswersNothing) {
   }
 }
 
-// The word may be lost, and the job would wait for this node.
-// Of words that are not answered the first ones are a busy scheduler's to miss.
+// The first word that is not answered is a busy scheduler's to miss.
 TEST(Membership, LooksForASchedulerElsewhereWhereOneAnswersNothing) {
   SentFrames out;
   MemberOptions options;
@@ -178,19 +177,36 @@ TEST(Membership, LooksForASchedulerElsewhereWhereOneAnswersNothing) {
     return asked;
   };
   const auto hear = [&](Frame frame) { membership.hear({}, kScheduler, frame, out); };
-  EXPECT_EQ(speak(3), "");
+  EXPECT_EQ(speak(1), "");
   EXPECT_EQ(speak(3), "b:1 c:1 a:1 ");
   hear(welcome(worker_node(0)));
-  EXPECT_EQ(speak(3), "");
+  EXPECT_EQ(speak(1), "");
   hear(make_frame(Op::kMap, encode(job_map(1))));
-  EXPECT_EQ(speak(4), "b:1 ");
+  EXPECT_EQ(speak(2), "b:1 ");
   hear(make_frame(Op::kHeartbeat));
-  EXPECT_EQ(speak(3), "");
+  EXPECT_EQ(speak(1), "");
   EXPECT_EQ(speak(1), "c:1 ");
   Member alone;  // Who knows of one has nobody else to ask.
   alone.begin(job_map(1));
   alone.speak_until(Instant{} + 30s, false);
   EXPECT_TRUE(alone.out.introduced.empty());
+}
+
+// Whoever leads instead may have begun to wait for this node as the other one fell silent.
+TEST(Membership, CallsEachSchedulerBeforeTheOneThatLeadsTakesItForLost) {
+  for (const Duration silence : {Duration{500ms}, Duration{3s}, Duration{10s}}) {
+    SentFrames out;
+    MemberOptions options;
+    options.schedulers = {"a:1", "b:1", "c:1"};
+    Membership membership(Role::kWorker, options);
+    membership.hear({}, kScheduler, welcome(worker_node(0)), out);
+    wire::Map map = job_map(1);
+    map.silence = silence;
+    membership.hear({}, kScheduler, make_frame(Op::kMap, encode(map)), out);
+    Instant now{};
+    while (out.introduced.size() < 2) membership.speak(now = membership.next_deadline(), {}, out);
+    EXPECT_LT(now - Instant{}, silence);
+  }
 }
 
 // It answers, and another one may lead that this node has to be seen by.
