@@ -117,8 +117,10 @@ void Membership::speak(Instant now, const Counters& counters, Transport& out) {
                           options_.name, options_.machine,  options_.pid};
     return tell(Op::kJoin, ok_status(), encode(join), out);
   }
-  speak_at_ = now + heartbeat_every(map_) / (looks_elsewhere() ? 4 : 1);
-  scheduler_.sent_heartbeat();
+  // Those who have yet to be called once are called sooner, which is no time that the scheduler has had.
+  const bool first_round = looks_elsewhere() && unheard_ <= kUnheardMax + options_.schedulers.size();
+  speak_at_ = now + heartbeat_every(map_) / (first_round ? 4 : 1);
+  if (!first_round) scheduler_.sent_heartbeat();
   tell(Op::kHeartbeat, ok_status(), encode(wire::Heartbeat{counters}), out);
   if (ended_ && !THALWEG_BUG(kEndSaidOnce)) tell(Op::kEnded, *ended_, {}, out);
 }
