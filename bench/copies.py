@@ -103,6 +103,8 @@ def main():
     parser.add_argument("--warm", type=int, default=0, metavar="MB", help="touch so much memory before each run, which then is the machine's")
     parser.add_argument("--record", action="store_true", help="put the figures into bench/RESULTS.md")
     options = parser.parse_args()
+    if options.warm < 0:
+        parser.error(f"--warm {options.warm}: expected megabytes, from 0")
     commit = subprocess.run(["git", "describe", "--always", "--dirty=+", "--abbrev=12"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
                             check=True).stdout.strip()
     load = os.getloadavg()[0]

@@ -69,7 +69,7 @@ void OpenSteps::close(Step closed, const std::function<void(Step, std::span<cons
     const StepParts& shards = steps_.begin()->second;
     for (std::uint32_t s = 0; s < shards.size(); ++s) {
       for (const StepPart& part : shards[s]) {
-        contributions.push_back({part.payload.keys.as<std::uint64_t>(), part.payload.values.as<float>(), s});
+        contributions.push_back(contribution_of(part.payload, s));
         value_bytes_ -= part.payload.values.size();
       }
     }
@@ -100,8 +100,7 @@ void OpenSteps::close(const TableSpec& spec, Step step, RangeSpan ranges,
   std::vector<Contribution> contributions;
   for (std::size_t i = 0; i < payloads.size(); ++i) {
     if (payloads[i].empty()) continue;
-    contributions.push_back(
-        {payloads[i].keys.as<std::uint64_t>(), payloads[i].values.as<float>(), places[i]});
+    contributions.push_back(contribution_of(payloads[i], places[i]));
   }
   if (!contributions.empty()) apply(contributions);
 }

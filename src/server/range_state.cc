@@ -123,7 +123,7 @@ class StateReader {
   }
 
   bool is_contribution(const Payload& payload) const {
-    const Contribution part{payload.keys.as<std::uint64_t>(), payload.values.as<float>()};
+    const Contribution part = contribution_of(payload);
     return !payload.empty() && check_contribution(spec_, alone_, part, alone_).ok();
   }
 

@@ -12,10 +12,6 @@
 namespace thalweg {
 namespace {
 
-Contribution view(const Bytes& keys, const Bytes& values) {
-  return {keys.as<std::uint64_t>(), values.as<float>()};
-}
-
 Status refused(const FrameHeader& head, std::string why) {
   return {Code::kRefused, fmt::format("{}: {}", describe(head), why)};
 }
@@ -90,7 +86,7 @@ Status TableHost::check_payload(const Frame& push) const {
                                      push.first.size(), push.second.size()));
   }
   if (push.first.empty() && push.second.empty()) return ok_status();
-  return table_->check(view(push.first, push.second), head.ranges);
+  return table_->check({push.keys(), push.values()}, head.ranges);
 }
 
 Status TableHost::check_room(const Frame& push, std::uint64_t room) const {
@@ -239,7 +235,7 @@ void TableHost::apply_part(const PushEntry& entry, RangeSpan ranges) {
   } else if (defers_) {
     redo_later(entry.step, ranges, std::move(part));
   } else if (!part.empty()) {
-    const Contribution now = view(part.keys, part.values);
+    const Contribution now = contribution_of(part);
     change_rows({&now, 1});
   }
 }

@@ -75,13 +75,6 @@ struct RowInterval {
 // Dense contributions. Memory is kept from call to call.
 class DenseReducer {
  public:
-  // Rows that the same parts have, which are numbered from `begin` to `end`.
-  struct Piece {
-    RowInterval rows;
-    std::size_t begin = 0;
-    std::size_t end = 0;
-  };
-
   // What follows is of these parts, which outlive it. Precondition: positions ascend; parts of one share no
   // row.
   void start(std::span<const Contribution> parts, std::size_t dim, bool last_wins);
@@ -95,6 +88,12 @@ class DenseReducer {
   std::size_t bytes() const;
 
  private:
+  // Rows that the same parts have, which are numbered from `begin` to `end`.
+  struct Piece {
+    RowInterval rows;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
   struct Block {
     std::uint32_t position = 0;  // The first that is not absent.
     const float* sum = nullptr;

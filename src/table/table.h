@@ -29,8 +29,8 @@ struct Contribution {
   std::uint32_t position = 0;  // The shard's number, or that of the block's first shard.
 };
 
-inline Contribution contribution_of(const Payload& rows) {
-  return {rows.keys.as<std::uint64_t>(), rows.values.as<float>()};
+inline Contribution contribution_of(const Payload& rows, std::uint32_t position = 0) {
+  return {rows.keys.as<std::uint64_t>(), rows.values.as<float>(), position};
 }
 
 // Placed keys that whoever holds them keeps alive.
