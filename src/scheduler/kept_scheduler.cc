@@ -13,6 +13,8 @@ namespace {
 
 // What is held back may be forgotten: it is asked for again.
 constexpr std::size_t kHeldMax = 4 * limits::kNodesMax;
+// A word of one of these may be under way yet, to a node that has said what it was told before.
+constexpr std::size_t kLeadsKept = 16;
 
 }  // namespace
 
@@ -23,8 +25,8 @@ KeptScheduler::KeptScheduler(Scheduler& scheduler, StateStore* store, const Kept
       kept_epoch_(scheduler.map().epoch),
       write_(store, kept.lead, kept.last_write),
       number_(kept.number),
-      writes_before_(kept.writes) {
-  for (const auto& [lead, writes] : writes_before_) leads_before_.insert(lead);
+      earlier_(kept.earlier) {
+  for (const EarlierLead& one : earlier_) leads_before_.push_back(one.number);
   if (store_ != nullptr && !THALWEG_BUG(kOlderStateTaken)) awaited_ = scheduler_.members_told();
 }
 
@@ -131,11 +133,9 @@ Bytes KeptScheduler::mark_for(NodeId to) const {
 }
 
 void KeptScheduler::hear_mark(NodeId from, const wire::StateMark& told) {
-  const auto before = writes_before_.find(told.lead);
-  const std::uint32_t known = told.lead == number_             ? writes_
-                              : before == writes_before_.end() ? 0
-                                                               : before->second;
-  const bool never = told.lead != number_ && before == writes_before_.end();
+  const auto before = std::ranges::find(earlier_, told.lead, &EarlierLead::number);
+  const bool never = told.lead != number_ && before == earlier_.end();
+  const std::uint32_t known = told.lead == number_ ? writes_ : never ? 0 : before->writes;
   // Whoever is lost stays so, in every later state: its lead may be forgotten.
   const bool is_out = scheduler_.lost(from) || scheduler_.has_left(from);
   if ((never ? !is_out : told.write > known) && !THALWEG_BUG(kOlderStateTaken)) {
@@ -144,7 +144,7 @@ void KeptScheduler::hear_mark(NodeId from, const wire::StateMark& told) {
         {Code::kModel,
          fmt::format("{} was told what the state of this job does not have, write {} of scheduler {:08x}, of "
                      "which {} are there",
-                     node_name(from), told.write, told.lead, never ? 0 : known)});
+                     node_name(from), told.write, told.lead, known)});
   }
   told_[from] = told;
   awaited_.erase(from);
@@ -220,13 +220,16 @@ void KeptScheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
   turn(out, [&](Transport& gate) { scheduler_.on_peer_lost(now, peer, gate); });
 }
 
-// No member that lives was told anything last by these, once all have said what they were told.
+// No member that lives was told anything last by these, once all have said what they were told, and the
+// newest may be heard yet.
 void KeptScheduler::forget_leads() {
   if (!awaited_.empty() || !scheduler_.started() || scheduler_.stopped()) return;
-  std::set<std::uint32_t> forgotten = leads_before_;
-  for (const auto& [node, told] : told_) forgotten.erase(told.lead);
-  for (const std::uint32_t lead : forgotten) {
-    if (write_.changes.size() < kKeysAtOnce) write_.changes.push_back({writes_key(lead), std::nullopt});
+  std::set<std::uint32_t> needed;
+  for (const auto& [node, told] : told_) needed.insert(told.lead);
+  for (std::size_t older = 0; older + kLeadsKept < leads_before_.size(); ++older) {
+    const std::uint32_t lead = leads_before_[older];
+    if (needed.contains(lead) || write_.changes.size() >= kKeysAtOnce) continue;
+    write_.changes.push_back({writes_key(lead), std::nullopt});
   }
 }
 

@@ -102,12 +102,12 @@ class KeptScheduler final : public Node {
   std::map<std::uint64_t, std::uint32_t> epochs_;  // By later change.
   bool writing_ = false;
   Write write_;
-  const std::uint32_t number_;  // As the state has it, and those before, with how often they have written.
-  const std::map<std::uint32_t, std::uint32_t> writes_before_;
-  std::set<std::uint32_t> leads_before_;    // Of those, whom the state still has.
-  std::uint32_t writes_ = 0;                // Of this one, that are in the store.
-  std::map<NodeId, wire::StateMark> told_;  // What each node has said that it was told.
-  std::set<NodeId> awaited_;                // Members that have yet to say that.
+  const std::uint32_t number_;               // As the state has it,
+  const std::vector<EarlierLead> earlier_;   // and as it had those before. Of them,
+  std::vector<std::uint32_t> leads_before_;  // whom it still has.
+  std::uint32_t writes_ = 0;                 // Of this one, that are in the store.
+  std::map<NodeId, wire::StateMark> told_;   // What each node has said that it was told.
+  std::set<NodeId> awaited_;                 // Members that have yet to say that.
   Instant write_at_{0}, now_{0};
   std::optional<Instant> unkept_since_;  // That a store has had nothing of what has changed.
   std::uint64_t waits_ = 0;              // Counts those who were told that they are to wait.

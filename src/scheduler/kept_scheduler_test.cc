@@ -377,39 +377,56 @@ TEST(KeptScheduler, SaysWithItsSignsOfLifeThatItMayLeadNoMore) {
   EXPECT_EQ(flags(), 0);
 }
 
-TEST(KeptScheduler, ForgetsThoseWhoLedOnceNobodyWasToldAnythingByThemLast) {
+TEST(KeptScheduler, ForgetsThoseWhoLedLongAgoOnceNobodyWasToldAnythingByThemLast) {
   StoreInMemory store;
   KeptJob first(store);
   first.begin();
   const wire::StateMark told = mark_of(first.keep());
-  KeptJob second(store), third(store), fourth(store);
+  for (int more = 0; more < 17; ++more) KeptJob{store};  // By number the second to the eighteenth.
+  KeptJob next(store);
   const auto leads = [&] { return store.get(kLeadsPrefix)->entries.size(); };
-  fourth.kept->on_peer_lost(fourth.now, server_node(1), fourth.out);
-  for (const NodeId node : {server_node(0), worker_node(0)}) fourth.beat(node, told);
-  fourth.keep();
-  EXPECT_EQ(leads(), 4u) << "somebody has yet to say what it was told";
-  fourth.beat(worker_node(1), {3, 0});
+  next.kept->on_peer_lost(next.now, server_node(1), next.out);
+  for (const NodeId node : {server_node(0), worker_node(0)}) next.beat(node, told);
+  next.keep();
+  EXPECT_EQ(leads(), 19u) << "somebody has yet to say what it was told";
+  next.beat(worker_node(1), {18, 0});
   store.loses_answers = true;
-  fourth.tell(worker_node(0), fourth.report(0, 1));
-  fourth.keep();
+  next.tell(worker_node(0), next.report(0, 1));
+  next.keep();
   store.loses_answers = false;
-  fourth.now = fourth.now + std::chrono::seconds(1);
-  fourth.keep();
-  EXPECT_TRUE(fourth.kept->settled());
-  EXPECT_EQ(leads(), 3u) << "of the second nobody has heard";
-  KeptJob fifth(store);
-  EXPECT_EQ(fifth.reports, "0.1r ");
-  const wire::StateMark newest{4, fifth.state.writes.at(4)};
-  for (const NodeId node : {server_node(0), worker_node(0), worker_node(1)}) fifth.beat(node, newest);
-  fifth.tell(worker_node(0), fifth.report(0, 2));
-  fifth.keep();
-  EXPECT_EQ(leads(), 2u);
+  next.now = next.now + std::chrono::seconds(1);
+  next.keep();
+  EXPECT_TRUE(next.kept->settled());
+  EXPECT_EQ(leads(), 18u) << "of the second nobody has heard, and 16 are kept";
+  // All others have heard of this one: the first is needed no more, and the third is the seventeenth.
+  KeptJob last(store);
+  EXPECT_EQ(last.reports, "0.1r ");
+  const wire::StateMark newest{19, last.state.earlier.back().writes};
+  for (const NodeId node : {server_node(0), worker_node(0), worker_node(1)}) last.beat(node, newest);
+  last.tell(worker_node(0), last.report(0, 2));
+  last.keep();
+  EXPECT_EQ(leads(), 17u);
   // Who is lost may still have heard of none but those, and is told that it is lost.
-  KeptJob sixth(store);
-  sixth.beat(server_node(1), told);
-  EXPECT_FALSE(sixth.kept->fenced());
-  sixth.beat(worker_node(1), told);
-  EXPECT_TRUE(sixth.kept->fenced());
+  KeptJob after(store);
+  after.beat(server_node(1), told);
+  EXPECT_FALSE(after.kept->fenced());
+  after.beat(worker_node(1), told);
+  EXPECT_TRUE(after.kept->fenced());
+}
+
+// Seeds 84606558 and 84621461 of `simulate faults --schedulers`.
+TEST(KeptScheduler, KnowsWhoeverLedJustNowByAWordThatIsHeardLate) {
+  StoreInMemory store;
+  KeptJob first(store);
+  first.begin();
+  const wire::StateMark told = mark_of(first.keep());
+  KeptJob second(store), third(store);
+  third.hear_all(told);
+  third.tell(worker_node(0), third.report(0, 1));
+  third.keep();
+  KeptJob fourth(store);
+  fourth.beat(worker_node(0), {second.state.number, 0});
+  EXPECT_FALSE(fourth.kept->fenced());
 }
 
 TEST(KeptScheduler, AJobThatIsOverStaysSo) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace thalweg {
@@ -61,7 +62,7 @@ Result<KeptState> take_lead(StateStore& store, std::uint32_t number) {
       const auto read = std::from_chars(entry.value.data(), end, writes);
       if (!read_hex(name, lead) || !name.empty() || read.ec != std::errc() || read.ptr != end)
         return Status(Code::kModel, fmt::format("the state has writes '{}' of '{}'", entry.value, key));
-      if (lead != number) kept.writes[lead] = writes;
+      if (lead != number) kept.earlier.push_back({lead, writes, entry.revision});
     }
     if (!key.starts_with(kReports)) continue;
     std::string_view rest = std::string_view(key).substr(kReports.size());
@@ -73,6 +74,7 @@ Result<KeptState> take_lead(StateStore& store, std::uint32_t number) {
     report.text = entry.value;
     kept.reports.push_back(std::move(report));
   }
+  std::ranges::sort(kept.earlier, {}, &EarlierLead::revision);
   return kept;
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,14 +21,20 @@ inline constexpr std::string_view kLeadsPrefix = "leads/";
 std::string report_key(ShardId shard, ReportId number);
 std::string writes_key(std::uint32_t lead);
 
+struct EarlierLead {
+  std::uint32_t number = 0;  // Drawn.
+  std::uint32_t writes = 0;
+  std::uint64_t revision = 0;  // Of the last of those.
+};
+
 struct KeptState {
-  std::uint32_t before = 0;                       // Those who have had the lead.
-  StateGuard lead;                                // By which changes are made,
-  StateGuard last_write;                          // and the first of them also by this.
-  std::uint32_t number = 0;                       // Drawn.
-  std::map<std::uint32_t, std::uint32_t> writes;  // Of those before, by theirs.
-  std::string image;                              // See Scheduler::image(); empty: the job has yet to begin.
-  std::vector<KeptReport> reports;                // By shard and number.
+  std::uint32_t before = 0;          // Those who have had the lead.
+  StateGuard lead;                   // By which changes are made,
+  StateGuard last_write;             // and the first of them also by this.
+  std::uint32_t number = 0;          // Drawn.
+  std::vector<EarlierLead> earlier;  // By revision.
+  std::string image;                 // See Scheduler::image(); empty: the job has yet to begin.
+  std::vector<KeptReport> reports;   // By shard and number.
 };
 
 // Ends the lead of whoever has had it, and reads what there is. `number`: not 0, and drawn anew each time.

@@ -30,8 +30,8 @@ TEST(SchedulerRestarts, SeedsOfAnEtcdThatOnceFailedHold) {
 }
 
 TEST(SchedulerRestarts, SeedsOfEitherStateThatOnceFailedHold) {
-  for (const std::uint64_t seed :
-       {594u, 20398u, 20678u, 702085u, 707683u, 30007502u, 42001289u, 84001658u, 84575446u}) {
+  for (const std::uint64_t seed : {594u, 20398u, 20678u, 702085u, 707683u, 30007502u, 42001289u, 84001658u,
+                                   84575446u, 84606558u, 84621461u}) {
     const Report report = run_plan(draw_taken_up_plan(seed));
     EXPECT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
   }
