@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "base/temporary_folder_for_test.h"
 #include "checkpoint/checkpoint_dir.h"
+#include "checkpoint/contents.h"
 #include "checkpoint/part_file.h"
 #include "checkpoint/reshard.h"
 #include "net/system_disk.h"
@@ -88,6 +89,19 @@ std::vector<float> rows_in(const Disk& disk, const std::string& path) {
   return all;
 }
 
+// Whoever loads it reads no more than that.
+Status read_all(const Disk& disk, const std::string& path) {
+  const auto contents = Contents::open(disk, path);
+  if (!contents) return contents.status();
+  for (const Contents::Block& block : contents->rows()) {
+    if (const auto rows = contents->read(block); !rows) return rows.status();
+  }
+  for (const Contents::Block& block : contents->states()) {
+    if (const auto state = read_plain(*block.file, block.place); !state) return state.status();
+  }
+  return ok_status();
+}
+
 TEST(Checkpoint, WhatServersGaveOutIsReadBack) {
   const TemporaryFolder folder;
   SystemDisk disk;
@@ -121,13 +135,21 @@ TEST(Checkpoint, EveryFlippedByteAndEveryCutIsFound) {
       flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
       write_text(file, flipped);
       ASSERT_EQ(verify(disk, path).code(), Code::kModel) << name << " byte " << at;
+      for (int bit = 0; bit < 8; ++bit) {
+        flipped[at] = static_cast<char>(whole[at] ^ (1 << bit));
+        write_text(file, flipped);
+        ASSERT_EQ(read_all(disk, path).code(), Code::kModel) << name << " byte " << at << " bit " << bit;
+      }
       write_text(file, whole.substr(0, at));
       ASSERT_EQ(verify(disk, path).code(), Code::kModel) << name << " cut at " << at;
+      ASSERT_EQ(read_all(disk, path).code(), Code::kModel) << name << " cut at " << at;
     }
     write_text(file, whole + "x");
     ASSERT_EQ(verify(disk, path).code(), Code::kModel) << name << " with a byte more";
+    ASSERT_EQ(read_all(disk, path).code(), Code::kModel) << name << " with a byte more";
     write_text(file, whole);
     ASSERT_TRUE(verify(disk, path).ok());
+    ASSERT_TRUE(read_all(disk, path).ok());
   }
   EXPECT_GT(changed, 900u);
 }

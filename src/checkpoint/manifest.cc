@@ -43,6 +43,7 @@ Json part_json(const Part& part) {
                {"xxh3_128", part.hash},
                {"rows", part.rows},
                {"ranges", ranges_json(part.ranges)}};
+  if (!part.headers.empty()) json["headers_xxh3_128"] = part.headers;
   if (!part.changed.empty()) {
     json["changed"] = ranges_json(part.changed);
     json["stored"] = part.stored;
@@ -64,6 +65,7 @@ Part part_from(const Json& json) {
   part.hash = json.at("xxh3_128").get<std::string>();
   part.rows = json.at("rows").get<std::uint64_t>();
   part.ranges = ranges_from(json.at("ranges"));
+  if (json.contains("headers_xxh3_128")) part.headers = json["headers_xxh3_128"].get<std::string>();
   if (json.contains("changed")) {
     part.changed = ranges_from(json["changed"]);
     part.stored = json.at("stored").get<std::uint64_t>();

@@ -25,6 +25,7 @@ struct Part {
   std::string file;  // Within the directory.
   std::uint64_t bytes = 0;
   std::string hash;                 // XXH3-128 of the file, 32 hex digits.
+  std::string headers;              // The same of its blocks' headers; empty: of an earlier version.
   std::uint64_t rows = 0;           // Of all tables, stored here or not.
   std::vector<RangeSet> ranges;     // By table: those that it has, rows or not.
   std::vector<Reached> reached;     // By shard, over all its ranges; none where a step boundary says it.

@@ -88,6 +88,33 @@ class PartSink final : public CutSink {
   Part part_;
 };
 
+Status scan_headers(const File& file, std::size_t tables,
+                    const std::function<Status(const BlockPlace&)>& sink, StreamHash& headers) {
+  const auto size = file.size();
+  if (!size) return size.status();
+  std::vector<std::byte> header(kBlockHeaderBytes);
+  for (std::uint64_t offset = 0; offset < *size;) {
+    if (*size - offset < kBlockHeaderBytes) return block_damaged(file, offset, "is cut off");
+    if (Status status = file.read_at(offset, header); !status.ok()) return status;
+    headers.add(header);
+    Reader in(header);
+    BlockPlace place;
+    place.table = TableId{in.get<std::uint16_t>()};
+    place.range = RangeId{in.get<std::uint16_t>()};
+    place.rows = in.get<std::uint32_t>();
+    place.offset = offset + kBlockHeaderBytes;
+    place.bytes = in.get<std::uint32_t>();
+    place.stored_bytes = in.get<std::uint32_t>();
+    place.hash = in.get<std::uint64_t>();
+    if (place.stored_bytes > *size - place.offset) return block_damaged(file, offset, "is cut off");
+    if (place.bytes > limits::kFrameBytesMax) return block_damaged(file, offset, "is too large");
+    if (place.table.value >= tables) return {Code::kModel, file.path() + ": it has a table too many"};
+    if (Status status = sink(place); !status.ok()) return status;
+    offset = place.offset + place.stored_bytes;
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 StoreCut store_cut(Disk& disk) {
@@ -100,17 +127,19 @@ StoreCut store_cut(Disk& disk) {
 }
 
 Result<Bytes> read_plain(const File& file, const BlockPlace& place) {
-  std::vector<std::byte> frame(place.stored_bytes);
+  const auto stored = std::make_unique_for_overwrite<std::byte[]>(place.stored_bytes);
+  const std::span frame(stored.get(), place.stored_bytes);
   if (Status status = file.read_at(place.offset, frame); !status.ok()) return status;
   if (hash64(frame.data(), frame.size()) != place.hash)
     return block_damaged(file, place.offset, "has another hash than it says");
   if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != place.bytes)
     return block_damaged(file, place.offset, "has another length than it says");
-  std::vector<std::byte> bytes(place.bytes);
-  const std::size_t size = ZSTD_decompress(bytes.data(), bytes.size(), frame.data(), frame.size());
+  std::shared_ptr<std::byte[]> plain = std::make_unique_for_overwrite<std::byte[]>(place.bytes);
+  const std::size_t size = ZSTD_decompress(plain.get(), place.bytes, frame.data(), frame.size());
   if (ZSTD_isError(size) != 0 || size != place.bytes)
     return block_damaged(file, place.offset, "cannot be unpacked");
-  return Bytes::of(std::move(bytes));
+  const std::span bytes(plain.get(), place.bytes);
+  return Bytes(std::move(plain), bytes);
 }
 
 Status check_part(const Disk& disk, const std::string& directory, const Part& part) {
@@ -132,28 +161,17 @@ Status check_part(const Disk& disk, const std::string& directory, const Part& pa
 
 Status scan_blocks(const File& file, std::size_t tables,
                    const std::function<Status(const BlockPlace&)>& sink) {
-  const auto size = file.size();
-  if (!size) return size.status();
-  std::vector<std::byte> header(kBlockHeaderBytes);
-  for (std::uint64_t offset = 0; offset < *size;) {
-    if (*size - offset < kBlockHeaderBytes) return block_damaged(file, offset, "is cut off");
-    if (Status status = file.read_at(offset, header); !status.ok()) return status;
-    Reader in(header);
-    BlockPlace place;
-    place.table = TableId{in.get<std::uint16_t>()};
-    place.range = RangeId{in.get<std::uint16_t>()};
-    place.rows = in.get<std::uint32_t>();
-    place.offset = offset + kBlockHeaderBytes;
-    place.bytes = in.get<std::uint32_t>();
-    place.stored_bytes = in.get<std::uint32_t>();
-    place.hash = in.get<std::uint64_t>();
-    if (place.stored_bytes > *size - place.offset) return block_damaged(file, offset, "is cut off");
-    if (place.bytes > limits::kFrameBytesMax) return block_damaged(file, offset, "is too large");
-    if (place.table.value >= tables) return {Code::kModel, file.path() + ": it has a table too many"};
-    if (Status status = sink(place); !status.ok()) return status;
-    offset = place.offset + place.stored_bytes;
-  }
-  return ok_status();
+  StreamHash headers;
+  return scan_headers(file, tables, sink, headers);
+}
+
+Status scan_part(const File& file, const Part& part, std::size_t tables,
+                 const std::function<Status(const BlockPlace&)>& sink) {
+  StreamHash headers;
+  if (Status status = scan_headers(file, tables, sink, headers); !status.ok()) return status;
+  if (part.headers.empty() || part.headers == headers.text()) return ok_status();
+  return {Code::kModel, fmt::format("{}: damaged: the hash of its blocks' headers is {}; {} expects {}",
+                                    file.path(), headers.text(), kManifestFile, part.headers)};
 }
 
 Result<BlockRows> read_rows(const File& file, const BlockPlace& place, const TableSpec& spec) {

@@ -8,7 +8,8 @@
 //            table/row_cells.cc has them
 //
 // `hash` is the XXH3-64 of the frame, which unpacked is `plain`, `bytes` long. All integers are
-// little-endian. A part's manifest entry has the whole file's length and XXH3-128.
+// little-endian. A part's manifest entry has the whole file's length and XXH3-128, and that of all headers,
+// so that what is read of the file can be told to be whole without the rest.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,10 @@ struct BlockPlace {
 // The places of a file's blocks, in their order. kModel, naming the file: it has blocks of more tables.
 Status scan_blocks(const File& file, std::size_t tables,
                    const std::function<Status(const BlockPlace&)>& sink);
+// The same of a part, whose headers are what its entry says, if it does: the sink has had some that are not,
+// where it is kModel.
+Status scan_part(const File& file, const Part& part, std::size_t tables,
+                 const std::function<Status(const BlockPlace&)>& sink);
 
 inline constexpr std::uint32_t kRowsOfCells = ~std::uint32_t{0};
 inline bool holds_state(const BlockPlace& place) { return place.rows == 0; }

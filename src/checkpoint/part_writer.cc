@@ -50,6 +50,7 @@ Status PartWriter::write(const BlockPlace& place, std::span<const std::byte> fra
   header.put(place.table.value).put(place.range.value).put(place.rows);
   header.put(place.bytes).put(place.stored_bytes).put(place.hash);
   const Bytes head = header.take();
+  headers_.add(head.span());
   for (const auto bytes : {head.span(), frame}) {
     hash_.add(bytes);
     if (Status status = stream_.write(bytes); !status.ok()) return status;
@@ -64,6 +65,7 @@ Status PartWriter::finish(Part& part) {
   if (!size) return size.status();
   part.bytes = *size;
   part.hash = hash_.text();  // Of what was to be written, whatever has become of it.
+  part.headers = headers_.text();
   return ok_status();
 }
 

@@ -25,7 +25,7 @@ class PartWriter {
   Status add(TableId table, RangeId range, std::size_t rows, const Payload& plain);
   // A block of another file as it stands there.
   Status copy(const File& from, const BlockPlace& place);
-  // Says in `part` how long it is, and its hash.
+  // Says in `part` how long it is, and its hashes.
   Status finish(Part& part);
 
  private:
@@ -33,7 +33,7 @@ class PartWriter {
 
   FileStream stream_;
   File& file_;
-  StreamHash hash_;
+  StreamHash hash_, headers_;
   std::vector<std::byte> plain_, frame_;
 };
 

@@ -70,15 +70,15 @@ void TrainJob::say(TrainMessage kind, const std::string& line) const {
   if (options_.on_message && !line.empty()) options_.on_message(kind, line);
 }
 
-Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) {
+Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, LooksAt looks_at) {
   if (Status status = check_silence(given); !status.ok()) return status;
   if (!given.out.empty()) {
     if (Status status = check_model_destination(SystemDisk(), given.out); !status.ok()) return status;
   }
   std::vector<std::string> passed_over;
   // Where there is a state, it says where the job goes on.
-  auto resume =
-      given.state.empty() ? find_resume(given.checkpoint, passed_over) : std::optional<ResumePoint>();
+  auto resume = given.state.empty() ? find_resume(given.checkpoint, looks_at, passed_over)
+                                    : std::optional<ResumePoint>();
   if (!resume) return resume.status();
   auto start = WarmStart::open(given);
   if (!start) return start.status();
@@ -104,10 +104,13 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   job->start_ = std::move(start).value();
   job->model_ = std::move(model).value();
   for (const std::string& text : passed_over) job->say(TrainMessage::kWarning, text);
-  for (const std::string& text : plan->warnings) job->say(TrainMessage::kWarning, text);
+  const bool is_new = looks_at == LooksAt::kLoad;
+  if (is_new) {
+    for (const std::string& text : plan->warnings) job->say(TrainMessage::kWarning, text);
+  }
   auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
   if (!inputs) return as_input(inputs.status());
-  job->notes_.insert(job->notes_.end(), plan->notes.begin(), plan->notes.end());
+  if (is_new) job->notes_ = std::move(plan->notes);
   job->inputs_ = std::move(inputs).value();
   job->tables_ = job_tables(job->spec(), *job->model_);
   if (given.state.empty()) {
@@ -115,6 +118,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   }
   const TrainSpec& s = job->spec();
   job->monitor_ = job->new_monitor();
+  if (!is_new) return job;
   job->warn_of_inputs();
   job->say(TrainMessage::kDetail, fmt::format("{} rows a step over {} data shards", s.batch_rows, s.shards));
   return job;

@@ -28,7 +28,10 @@ namespace thalweg {
 // The job's own part: what is trained, and what is known of it so far.
 class TrainJob {
  public:
-  static Result<std::unique_ptr<TrainJob>> create(const TrainerOptions& given);
+  // `looks_at`: a checkpoint that it goes on from. kFirst, of a Trainer whose job before has found damage
+  // while it loaded one: it says no more than which are passed over.
+  static Result<std::unique_ptr<TrainJob>> create(const TrainerOptions& given,
+                                                  LooksAt looks_at = LooksAt::kLoad);
 
   const TrainerOptions& options() const { return options_; }  // With what was chosen.
   const TrainSpec& spec() const { return inputs_->spec; }
@@ -57,6 +60,10 @@ class TrainJob {
   // Asks for an early end: with checkpoints by taking one more, else by what has been learnt.
   void close() { closing_ = true; }
   void say(TrainMessage kind, const std::string& line) const;
+  // Of the checkpoint that it goes on from, if any, before it runs.
+  Status look_at_resume() { return resume_ ? look_at_all(*resume_) : ok_status(); }
+  // Once it has run: whether that was found damaged while it was loaded.
+  bool found_damage() const { return found_damage_; }
 
  private:
   explicit TrainJob(TrainerOptions options) : options_(std::move(options)) {}
@@ -156,6 +163,7 @@ class TrainJob {
   std::shared_ptr<TrainInputs> inputs_;
   std::unique_ptr<WarmStart> start_;  // Null: with nothing.
   std::optional<ResumePoint> resume_;
+  std::atomic<bool> found_damage_{false};
   Step first_;                                // That data shards begin with, where not each has its own.
   std::unique_ptr<CheckpointKeeper> keeper_;  // Null: none are taken.
   // Once it is to end early: until when, and what the keeper had done by then.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -67,6 +68,12 @@ class Trainer::Impl {
   Status begin_trial(std::size_t index, const std::shared_ptr<KeptPasses>& passes,
                      const std::shared_ptr<KeyCounting>& counting);
   void close();
+  // Where the newest checkpoint is damaged, which is seen while it is loaded, again from an older one.
+  TrainResult run_from_whole(const std::function<TrainResult()>& run);
+  // Of a job that cannot run twice.
+  Status find_whole();
+  Status begin_again();
+  TrainResult start_processes(const TrainProcesses& processes);
   TrainResult run_processes(const TrainProcesses& processes);
   TrainResult run_listening(const NodeOptions& node);
   TrainResult run_simulated(const TrainSimulation& simulation);
@@ -148,13 +155,41 @@ TrainResult Trainer::Impl::run_here() {
     if (!status.ok()) return failed(status);
   }
   if (job->options().files.empty()) return failed({Code::kUsage, "no training files: name at least one"});
-  return points.empty() ? run_job() : run_sweep();
+  if (!points.empty()) return run_sweep();
+  return run_from_whole([this] { return run_job(); });
 }
 
 void Trainer::Impl::close() {
   const std::lock_guard lock(mutex);
   closing = true;
-  job->close();
+  if (job != nullptr) job->close();
+}
+
+TrainResult Trainer::Impl::run_from_whole(const std::function<TrainResult()>& run) {
+  TrainResult result = run();
+  if (!job->found_damage() || given.checkpoint.resume != "auto") return result;
+  if (Status status = begin_again(); !status.ok()) return failed(status);
+  return run();
+}
+
+Status Trainer::Impl::find_whole() {
+  Status whole = job->look_at_resume();
+  return whole.ok() || given.checkpoint.resume != "auto" ? whole : begin_again();
+}
+
+Status Trainer::Impl::begin_again() {
+  std::unique_ptr<TrainJob> before;  // Leaves what both claim.
+  {
+    const std::lock_guard lock(mutex);
+    before = std::move(job);
+  }
+  before.reset();
+  auto next = TrainJob::create(given, LooksAt::kFirst);
+  if (!next) return next.status();
+  const std::lock_guard lock(mutex);
+  job = std::move(next).value();
+  if (closing) job->close();
+  return ok_status();
 }
 
 Status Trainer::Impl::begin_trial(std::size_t index, const std::shared_ptr<KeptPasses>& passes,
@@ -302,6 +337,10 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
        {begin(), refuse_sweep(), refuse_stateless(), refuse_far_state(), refuse_unshared()}) {
     if (!status.ok()) return failed(status);
   }
+  return run_from_whole([&] { return start_processes(processes); });
+}
+
+TrainResult Trainer::Impl::start_processes(const TrainProcesses& processes) {
   const TrainerOptions& options = job->options();
   const std::uint32_t servers = servers_of(options, 1);
   const TrainSpec& spec = job->spec();
@@ -359,6 +398,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   for (const Status& status : {begin(), refuse_sweep(), refuse_stateless()}) {
     if (!status.ok()) return failed(status);
   }
+  if (Status status = find_whole(); !status.ok()) return failed(status);
   const std::uint32_t servers = servers_of(job->options(), 1);
   const TrainSpec& spec = job->spec();
   const std::uint32_t workers = spec.exchange.empty() ? std::max(job->options().workers, 1u) : spec.shards;
@@ -390,6 +430,7 @@ TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
   for (const Status& status : {begin(), refuse_sweep(), refuse_state(), check_simulated(job->options())}) {
     if (!status.ok()) return failed(status);
   }
+  if (Status status = find_whole(); !status.ok()) return failed(status);
   const TrainerOptions& options = job->options();
   const std::uint32_t servers = servers_of(options, 1);
   const std::uint32_t workers = options.workers != 0 ? options.workers : job->spec().shards;

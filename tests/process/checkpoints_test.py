@@ -199,23 +199,68 @@ class CheckpointsTest(ClusterJobs):
             self.assertEqual([(one["epoch"], one["valid_logloss"]) for one in result["history"]],
                              [(one["epoch"], one["valid_logloss"]) for one in whole["history"]])
 
-    def test_a_damaged_one_is_passed_over(self):
-        self.run_job(*WORK, *self.keep())
-        older, newest = ["step-%d.%d" % step for step in complete_in(self.kept)]
-        part = os.path.join(self.kept, newest, "server-0.part")
+    def flip_a_bit(self, checkpoint, share):
+        part = os.path.join(checkpoint, "server-0.part")
         with open(part, "r+b") as file:
-            file.seek(os.path.getsize(part) // 2)
+            file.seek(int(os.path.getsize(part) * share))
             byte = file.read(1)
             file.seek(-1, os.SEEK_CUR)
             file.write(bytes([byte[0] ^ 1]))
-        self.assertEqual(self.ckpt("verify", os.path.join(self.kept, newest)).returncode, 8)
-        self.assertEqual(self.ckpt("verify", os.path.join(self.kept, older)).returncode, 0)
+
+    # Its bytes are looked at while they are loaded, after which the job begins again, unless others have joined it.
+    def test_a_damaged_one_is_passed_over(self):
+        self.run_job(*WORK, *self.keep())
+        whole = self.kept + "-whole"
+        shutil.copytree(self.kept, whole)
+        for flags, share in (((), 0), ((), 0.5), ((), 0.999), (("--processes", "--servers", "2", "--workers", "2"), 0.5)):
+            with self.subTest(flags=flags, share=share):
+                shutil.rmtree(self.kept)
+                shutil.copytree(whole, self.kept)
+                older, newest = ["%s/step-%d.%d" % (self.kept, *step) for step in complete_in(self.kept)]
+                self.flip_a_bit(newest, share)
+                self.assertEqual(self.ckpt("verify", newest).returncode, 8)
+                self.assertEqual(self.ckpt("verify", older).returncode, 0)
+                job = self.start_job(*WORK, *flags, "--resume", newest)
+                out, err = self.finish(job)
+                self.assertEqual(job.returncode, 8, err)
+                self.assertRegex(last_json(out)["error"]["message"], "^--resume: %s/server-0.part: damaged: " % newest)
+                job = self.start_job(*WORK, *flags, *self.keep(), "--resume", "auto")
+                out, err = self.finish(job)
+                self.assertEqual(job.returncode, 0, err)
+                self.assertRegex(err, "%s/server-0.part: damaged: .*; looking for an older checkpoint\n" % newest)
+                self.assertIn("goes on from " + older, err)
+                self.assertEqual(last_json(out)["model_digest"], self.calm)
+
+    def test_where_all_are_damaged_training_begins_anew(self):
+        self.run_job(*WORK, *self.keep())
+        for step in complete_in(self.kept):
+            self.flip_a_bit("%s/step-%d.%d" % (self.kept, *step), 0.5)
         job = self.start_job(*WORK, *self.keep(), "--resume", "auto")
         out, err = self.finish(job)
         self.assertEqual(job.returncode, 0, err)
-        self.assertIn("goes on from %s/%s" % (self.kept, older), err)
-        self.assertIn("damaged", err)
+        self.assertEqual(err.count("looking for an older checkpoint"), 2)
+        self.assertIn("training begins anew", err)
         self.assertEqual(last_json(out)["model_digest"], self.calm)
+
+    def test_whom_others_join_looks_at_all_of_it_first(self):
+        self.run_job(*WORK, *self.keep())
+        older, newest = ["%s/step-%d.%d" % (self.kept, *step) for step in complete_in(self.kept)]
+        self.flip_a_bit(newest, 0.5)
+        scheduler = [PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--insecure-no-auth", *WORK, self.train]
+        done = subprocess.run([*scheduler, "--resume", newest], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 8, done.stderr)
+        self.assertIn("--resume: %s/server-0.part: damaged: " % newest, done.stderr)
+        job = subprocess.Popen([*scheduler, *self.keep(), "--resume", "auto"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        self.addCleanup(job.stderr.close)
+        self.addCleanup(job.wait)
+        self.addCleanup(job.kill)
+        words = ""
+        while "goes on from" not in words:
+            line = job.stderr.readline()
+            self.assertTrue(line, words)
+            words += line
+        self.assertIn("looking for an older checkpoint", words)
+        self.assertIn("goes on from " + older, words)
 
     # Each row has a key of its own, so that from one checkpoint to the next few of all rows change.
     def test_what_has_not_changed_is_stored_once(self):

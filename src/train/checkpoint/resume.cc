@@ -25,6 +25,10 @@ constexpr std::size_t kLoadsUnderWay = 8, kBlocksAhead = 4;  // Of up to 4 MiB e
 constexpr const char* kMayDiffer[] = {"epochs",  "loads",       "loads_state",
                                       "reached", "fields_from", "shows_passes"};
 
+Status of_resume(const Status& status) {
+  return status.ok() ? status : Status(status.code(), "--resume: " + status.message());
+}
+
 void drop_free(Json& job) {
   for (const char* name : kMayDiffer) job.erase(name);
   for (const char* data : {"train", "valid"}) {
@@ -116,7 +120,7 @@ Task<Status> load_blocks(ShardStore& store, BlocksAhead& blocks, std::uint64_t& 
   while (!blocks.over() || !loads.empty()) {
     if (!blocks.over() && loads.size() < kLoadsUnderWay) {
       auto block = blocks.take();
-      if (!block) co_return block.status();
+      if (!block) co_return of_resume(block.status());
       rows += block->keys.size();
       if (block->keys.empty() && !checkpoint::holds_state(block->place)) continue;
       loads.push_back(load_block(store, *std::move(block)));
@@ -130,18 +134,30 @@ Task<Status> load_blocks(ShardStore& store, BlocksAhead& blocks, std::uint64_t& 
   co_return ok_status();
 }
 
+// Whether what is read of it can be told to be whole: checkpoints of before lack a hash for that.
+bool can_look_later(const Disk& disk, const std::string& path) {
+  const auto layers = checkpoint::open_layers(disk, path);
+  if (!layers) return false;
+  return std::ranges::all_of(*layers, [](const checkpoint::Layer& layer) {
+    return std::ranges::none_of(layer.manifest.parts,
+                                [](const checkpoint::Part& part) { return part.headers.empty(); });
+  });
+}
+
 }  // namespace
 
-Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options,
+Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options, LooksAt looks_at,
                                                std::vector<std::string>& warnings) {
   const SystemDisk disk;
   if (options.resume.empty()) return std::optional<ResumePoint>();
   if (options.resume != "auto") {
     auto manifest = checkpoint::open(disk, options.resume);
-    if (!manifest) return Status(manifest.status().code(), "--resume: " + manifest.status().message());
-    if (Status whole = checkpoint::verify(disk, options.resume); !whole.ok())
-      return Status(whole.code(), "--resume: " + whole.message());
-    return std::optional(ResumePoint{options.resume, *std::move(manifest)});
+    if (!manifest) return of_resume(manifest.status());
+    ResumePoint point{options.resume, *std::move(manifest), LooksAt::kLoad};
+    if (looks_at == LooksAt::kFirst || !can_look_later(disk, options.resume)) {
+      if (Status whole = look_at_all(point); !whole.ok()) return whole;
+    }
+    return std::optional(std::move(point));
   }
   if (options.directory.empty())
     return Status(Code::kUsage, "--resume auto needs --checkpoint DIR to look in");
@@ -151,11 +167,20 @@ Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options,
   auto all = checkpoint::list(disk, options.directory);
   if (!all) return all.status();
   for (auto one = all->rbegin(); one != all->rend(); ++one) {
-    const Status whole = one->status.ok() ? checkpoint::verify(disk, one->path) : one->status;
-    if (whole.ok()) return std::optional(ResumePoint{one->path, std::move(one->manifest)});
+    const LooksAt looks = can_look_later(disk, one->path) ? looks_at : LooksAt::kFirst;
+    const bool now = one->status.ok() && looks == LooksAt::kFirst;
+    const Status whole = now ? checkpoint::verify(disk, one->path) : one->status;
+    if (whole.ok()) return std::optional(ResumePoint{one->path, std::move(one->manifest), looks});
     warnings.push_back(fmt::format("{}; looking for an older checkpoint", whole.message()));
   }
   return std::optional<ResumePoint>();
+}
+
+Status look_at_all(ResumePoint& point) {
+  if (point.looks_at == LooksAt::kFirst) return ok_status();
+  Status whole = of_resume(checkpoint::verify(SystemDisk(), point.path));
+  if (whole.ok()) point.looks_at = LooksAt::kFirst;
+  return whole;
 }
 
 Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const std::string& inputs) {
@@ -181,7 +206,7 @@ Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const
 Task<Status> load_checkpoint(ShardStore& store, ResumePoint from, std::vector<TableSpec> tables) {
   const SystemDisk disk;
   const auto contents = Contents::open(disk, from.path);
-  if (!contents) co_return contents.status();
+  if (!contents) co_return of_resume(contents.status());
   const auto is_table = [](const checkpoint::TableRanges& there, const TableSpec& here) {
     return there.name == here.name && there.ranges == here.ranges;
   };

@@ -12,20 +12,27 @@
 
 namespace thalweg {
 
+// When it is seen whether a checkpoint is damaged, which is there in full length before that.
+enum class LooksAt { kFirst, kLoad };
+
 struct ResumePoint {
   std::string path;
   checkpoint::Manifest manifest;
+  LooksAt looks_at = LooksAt::kFirst;
 };
 
-// Where the options say, every byte looked at. Nothing: with "auto" there is none. Of damaged ones that
-// "auto" passes over, `warnings` tells. kUsage, kIo, kModel.
-Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options,
+// Where the options say. Nothing: with "auto" there is none. Of damaged ones that "auto" passes over,
+// `warnings` tells. kUsage, kIo, kModel.
+Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options, LooksAt looks_at,
                                                std::vector<std::string>& warnings);
+// Looks at every byte, unless that has been done.
+Status look_at_all(ResumePoint& point);
 
 // kUsage, saying what differs: this training would not have come to the checkpoint's rows.
 Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const std::string& inputs);
 
-// Loads all rows. `tables`: as the servers have them.
+// Loads all rows. `tables`: as the servers have them. kIo, kModel: the checkpoint cannot be read, or is
+// damaged, where that was not looked at first; some of its rows may be loaded then.
 Task<Status> load_checkpoint(ShardStore& store, ResumePoint from, std::vector<TableSpec> tables);
 
 }  // namespace thalweg

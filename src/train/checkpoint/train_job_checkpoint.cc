@@ -64,7 +64,7 @@ Status TrainJob::open_checkpoints(bool of_this_job) {
 
 Status TrainJob::find_and_begin() {
   std::vector<std::string> passed_over;
-  auto resume = find_resume(options_.checkpoint, passed_over);
+  auto resume = find_resume(options_.checkpoint, LooksAt::kFirst, passed_over);
   if (!resume) return resume.status();
   for (const std::string& text : passed_over) say(TrainMessage::kWarning, text);
   return begin_with(*std::move(resume));
@@ -102,7 +102,7 @@ Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptRep
   loaded_ = job.loaded;
   if (spec.loads && !loaded_ && !options_.checkpoint.resume.empty()) {
     std::vector<std::string> passed_over;  // Whoever began the job has told of them.
-    auto resume = find_resume(options_.checkpoint, passed_over);
+    auto resume = find_resume(options_.checkpoint, LooksAt::kFirst, passed_over);
     if (!resume) return resume.status();
     if (*resume ? !is_where(**resume, spec.reached, first_) : !may_begin_without)
       return {Code::kUsage, "--resume: the checkpoint that the job of --state began to load is gone"};
@@ -119,7 +119,12 @@ Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptRep
 // What the model begins with.
 Task<Status> TrainJob::load(ShardStore& store) {
   std::vector<TableSpec> tables = server_tables(spec(), tables_);
-  if (resume_) co_return co_await load_checkpoint(store, *resume_, std::move(tables));
+  if (resume_) {
+    Status loaded = co_await load_checkpoint(store, *resume_, std::move(tables));
+    const bool of_files = loaded.code() == Code::kModel || loaded.code() == Code::kIo;
+    found_damage_ = of_files && resume_->looks_at == LooksAt::kLoad;
+    co_return loaded;
+  }
   if (start_ != nullptr)
     co_return co_await load_rows(store, start_->model(), std::move(tables), start_->with_state());
   co_return co_await load_initial(store, *model_, std::move(tables));
