@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "exchange/levels/level_lanes.h"
 #include "exchange/plan/planner.h"
 #include "exchange/preface.h"
 #include "exchange/route/route.h"
@@ -134,12 +135,11 @@ const RoutePlans& GroupRoutes::only_route(Operation operation) const {
 // slices gain nothing where all levels cross one network. In one machine all pairs of ranks are alike. What
 // takes memory each time is left to operations that have no other route.
 bool GroupRoutes::is_worth_a_try(const Plan& plan, Operation operation, std::uint64_t bytes) const {
-  const bool is_rooted = operation == Operation::kReduce || operation == Operation::kBroadcast;
-  if (!is_rooted && plan.piece_elements == 0 && bytes > cost_model_.piece_bytes) return false;
+  if (!is_rooted(operation) && plan.piece_elements == 0 && bytes > cost_model_.piece_bytes) return false;
   if (plan.route == &routes::kSpread && places_.size() > kSpreadRanksMax) return false;
   if (plan.route == &routes::kHierarchical)
     return has_levels() && (plan.channels == 1 || has_groups_of(plan.levels, levels_));
-  return is_rooted || !plan.route->makes_lists;
+  return is_rooted(operation) || !plan.route->makes_lists;
 }
 
 // By formula: in a simulation links carry beside a rank's core, where here it is cores that carry.

@@ -22,6 +22,8 @@ constexpr int kTries = 5;
 
 bool may_pass(Code code) { return code == Code::kRetry || code == Code::kIo || code == Code::kTimeout; }
 
+Status waited_enough() { return {Code::kAborted, "it need not wait any more"}; }
+
 Status open_log(const StatePlace& place, SchedulerState& state) {
   if (place.standby)
     return {Code::kUsage,
@@ -56,7 +58,7 @@ Status take_etcd_lead(const StatePlace& place, std::unique_ptr<StateStore> its_s
     if (!may_pass(code)) return lead.status();
     const std::string whom =
         led ? "its turn: " + lead.status().message() + " leads the job" : "etcd: " + lead.status().message();
-    if (place.waiting && !place.waiting(waited, whom)) return {Code::kAborted, "it need not wait any more"};
+    if (place.waiting && !place.waiting(waited, whom)) return waited_enough();
     if (!led || !leader.gone(*its_store, kLookEvery)) std::this_thread::sleep_for(kLookEvery / 5);
   }
 }
@@ -99,7 +101,7 @@ Result<std::unique_ptr<SchedulerState>> open_scheduler_state(const StatePlace& p
     if (!place.standby || !may_pass(kept.status().code())) return said(kept.status());
     state.reset();
     if (place.waiting && !place.waiting(clock.now() - begun, "etcd: " + kept.status().message()))
-      return Status(Code::kAborted, "it need not wait any more");
+      return waited_enough();
     std::this_thread::sleep_for(kLookEvery);
   }
 }
