@@ -61,6 +61,23 @@ Result<std::string> hash_file(const File& file) {
   return hash.text();
 }
 
+Status copy_file(Disk& disk, const std::string& from, const std::string& to) {
+  constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
+  const Result<std::unique_ptr<File>> source = disk.open(from);
+  if (!source) return source.status();
+  const Result<std::uint64_t> size = (*source)->size();
+  if (!size) return size.status();
+  const Result<std::unique_ptr<File>> copy = disk.create(to);
+  if (!copy) return copy.status();
+  std::vector<std::byte> part;
+  for (std::uint64_t done = 0; done < *size; done += part.size()) {
+    part.resize(static_cast<std::size_t>(std::min(kPart, *size - done)));
+    if (Status status = (*source)->read_at(done, part); !status.ok()) return status;
+    if (Status status = (*copy)->write_at(done, part); !status.ok()) return status;
+  }
+  return (*copy)->sync();
+}
+
 std::string hash_text(std::string_view text) { return hex(XXH3_128bits(text.data(), text.size())); }
 
 }  // namespace thalweg

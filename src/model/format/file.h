@@ -51,6 +51,9 @@ class StreamHash {
 Result<std::string> hash_file(const File& file);
 std::string hash_text(std::string_view text);
 
+// What is in a regular file, in a new one at `to`, which survives a crash once its directory is synced. kIo.
+Status copy_file(Disk& disk, const std::string& from, const std::string& to);
+
 // A directory that appears at `path` whole or not at all: it is filled under a temporary name beside `path`,
 // `path`.tmp- and 16 hex digits, and commit() renames it into place. What was at `path` stays until then.
 // What others have left under such names is removed first, unless they are still at it.

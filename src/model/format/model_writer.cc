@@ -218,20 +218,12 @@ Status ModelWriter::end_table() {
 }
 
 Status ModelWriter::copy_script(const std::string& from) {
-  constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
-  const Result<std::unique_ptr<File>> source = disk_->open(from);
-  if (!source) return source.status();
-  const Result<std::uint64_t> size = (*source)->size();
-  if (!size) return size.status();
-  const Result<std::unique_ptr<File>> copy = disk_->create(directory_.staging() + "/" + kScriptFile);
+  const std::string to = directory_.staging() + "/" + kScriptFile;
+  if (Status status = copy_file(*disk_, from, to); !status.ok()) return status;
+  const Result<std::unique_ptr<File>> copy = disk_->open(to);
   if (!copy) return copy.status();
-  std::vector<std::byte> part;
-  for (std::uint64_t done = 0; done < *size; done += part.size()) {
-    part.resize(static_cast<std::size_t>(std::min(kPart, *size - done)));
-    if (Status status = (*source)->read_at(done, part); !status.ok()) return status;
-    if (Status status = (*copy)->write_at(done, part); !status.ok()) return status;
-  }
-  if (Status status = (*copy)->sync(); !status.ok()) return status;
+  const Result<std::uint64_t> size = (*copy)->size();
+  if (!size) return size.status();
   Result<std::string> hash = hash_file(**copy);
   if (!hash) return hash.status();
   manifest_.script_bytes = *size;

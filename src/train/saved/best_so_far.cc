@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <filesystem>
-#include <system_error>
 #include <vector>
 
 #include "net/etcd/etcd_place.h"
@@ -86,14 +85,16 @@ Result<std::string> BestSoFar::find(std::uint64_t epoch) const {
   return whole ? Result<std::string>(found) : whole.status();
 }
 
-Status BestSoFar::take_in(const std::string& model, std::uint64_t epoch) const {
-  const std::string to = place(epoch), draft = to + ".tmp-copy";
-  std::error_code error;
-  std::filesystem::remove_all(draft, error);
-  std::filesystem::copy(model, draft, std::filesystem::copy_options::recursive, error);
-  if (!error) std::filesystem::rename(draft, to, error);
-  return error ? Status(Code::kIo, fmt::format("{}: cannot be copied to {}: {}", model, to, error.message()))
-               : ok_status();
+Status BestSoFar::take_in(const std::string& model, std::uint64_t epoch) {
+  auto copy = StagedDirectory::create(disk_, place(epoch));
+  if (!copy) return copy.status();
+  const auto names = disk_.list(model);
+  if (!names) return names.status();
+  for (const std::string& name : *names) {
+    const Status copied = copy_file(disk_, model + "/" + name, copy->staging() + "/" + name);
+    if (!copied.ok()) return copied;
+  }
+  return copy->commit();
 }
 
 bool BestSoFar::has_behind(std::uint64_t epoch) const {

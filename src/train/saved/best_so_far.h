@@ -32,8 +32,8 @@ class BestSoFar {
   // Where that of pass `epoch` is, whole, whichever scheduler has kept it. kModel: nowhere, or why it cannot
   // be read.
   Result<std::string> find(std::uint64_t epoch) const;
-  // Copies that of pass `epoch` from elsewhere to `place`. kIo.
-  Status take_in(const std::string& model, std::uint64_t epoch) const;
+  // Copies that of pass `epoch` from elsewhere to `place`, where it is whole or not at all. kIo.
+  Status take_in(const std::string& model, std::uint64_t epoch);
   // Whether there is that of a pass behind `epoch`, whole.
   bool has_behind(std::uint64_t epoch) const;
   // All but the one at `place`; empty: that too; and but those of these passes. At worst some stay.

@@ -90,6 +90,27 @@ TEST_F(BestModelSoFar, ItLiesAmongCheckpointsWhereThereAreSome) {
   EXPECT_EQ(of(0).find(5).value(), five);
 }
 
+TEST_F(BestModelSoFar, IsTakenInWholeOrNotAtAll) {
+  BestSoFar there = of(0);
+  const std::string two = save(there, 2);
+  options_.checkpoint.directory = folder_ / "kept";
+  std::filesystem::create_directory(options_.checkpoint.directory);
+  BestSoFar here = of(0);
+  ASSERT_TRUE(here.take_in(two, 2).ok());
+  EXPECT_EQ(here.find(2).value(), here.place(2));
+  for (const auto& entry : std::filesystem::directory_iterator(two)) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_EQ(read_text(here.place(2) + "/" + name), read_text(two + "/" + name)) << name;
+  }
+  std::filesystem::create_directory(two + "/below");
+  const Status refused = here.take_in(two, 3);
+  EXPECT_EQ(refused.code(), Code::kIo);
+  EXPECT_NE(refused.message().find(two + "/below"), std::string::npos) << refused.message();
+  EXPECT_EQ(here.take_in(folder_ / "none", 3).code(), Code::kIo);
+  EXPECT_FALSE(is_there(here.place(3)));
+  EXPECT_TRUE(there.find(2).ok()) << "what is copied stays";
+}
+
 TEST_F(BestModelSoFar, OfAStateInAnEtcdItLiesBesideTheModel) {
   options_.state = "etcd://10.0.0.1:2379/jobs/ctr";
   EXPECT_TRUE(BestSoFar::check(options_).ok());
