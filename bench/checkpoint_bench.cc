@@ -295,7 +295,7 @@ std::pair<double, std::uint64_t> unpack(const std::string& path, const checkpoin
   for (const checkpoint::Part& part : manifest.parts) {
     const auto file = disk.open(path + "/" + part.file);
     std::vector<std::byte> frame, plain;
-    const Status scanned = checkpoint::scan_blocks(**file, 1, [&](const checkpoint::BlockPlace& place) {
+    const Status scanned = checkpoint::scan_blocks(**file, part, 1, [&](const checkpoint::BlockPlace& place) {
       frame.resize(place.stored_bytes);
       plain.resize(std::max<std::size_t>(plain.size(), place.bytes));
       if (Status read = (*file)->read_at(place.offset, frame); !read.ok()) return read;
@@ -318,7 +318,7 @@ std::uint64_t rows_hash(const std::string& path, const checkpoint::Manifest& man
   std::uint64_t sum = 0;
   for (const checkpoint::Part& part : manifest.parts) {
     const auto file = disk.open(path + "/" + part.file);
-    const Status scanned = checkpoint::scan_blocks(**file, 1, [&](const checkpoint::BlockPlace& place) {
+    const Status scanned = checkpoint::scan_blocks(**file, part, 1, [&](const checkpoint::BlockPlace& place) {
       const auto block = checkpoint::read_rows(**file, place, table);
       if (!block) return block.status();
       const auto keys = block->rows.keys.as<std::uint64_t>();

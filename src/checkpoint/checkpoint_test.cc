@@ -77,7 +77,7 @@ std::vector<float> rows_in(const Disk& disk, const std::string& path) {
   if (!manifest) return all;
   for (const Part& part : manifest->parts) {
     const auto file = disk.open(path + "/" + part.file);
-    const Status read = scan_blocks(**file, 1, [&](const BlockPlace& place) {
+    const Status read = scan_blocks(**file, part, 1, [&](const BlockPlace& place) {
       const auto rows = read_rows(**file, place, two_floats());
       if (!rows) return rows.status();
       const auto values = rows->rows.values.as<float>();
@@ -195,7 +195,7 @@ TEST(Checkpoint, OfMarksTellsWhereShardsGoOn) {
   std::size_t states = 0;
   for (const Part& part : manifest->parts) {
     const auto file = disk.open(path + "/" + part.file);
-    const Status read = scan_blocks(**file, 1, [&](const BlockPlace& place) {
+    const Status read = scan_blocks(**file, part, 1, [&](const BlockPlace& place) {
       if (!holds_state(place)) return ok_status();
       const auto plain = read_plain(**file, place);
       if (!plain) return plain.status();

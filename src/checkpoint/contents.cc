@@ -98,7 +98,7 @@ Status Contents::find_cells(std::size_t layer) {
     const File& file = *files_[layer][p];
     std::size_t found = 0, wanted = 0;
     for (const RangeSet& ranges : part.changed) wanted += ranges.size();
-    Status scanned = scan_part(file, part, of.tables.size(), [&](const BlockPlace& place) -> Status {
+    Status scanned = scan_blocks(file, part, of.tables.size(), [&](const BlockPlace& place) -> Status {
       if (!holds_cells(place)) return ok_status();
       const Place at{place.table.value, place.range.value};
       if (part.changed.empty() || !part.changed[place.table.value].contains(place.range))
@@ -130,7 +130,7 @@ Status Contents::find_blocks() {
       const File& file = *files_[layer][p];
       const Part& part = layers_[layer].manifest.parts[p];
       std::vector<Block>& blocks = by_file.emplace_back();
-      Status scanned = scan_part(file, part, manifest().tables.size(), [&](const BlockPlace& place) {
+      Status scanned = scan_blocks(file, part, manifest().tables.size(), [&](const BlockPlace& place) {
         if (holds_cells(place)) return ok_status();
         const Block block{&file, place, layer};
         if (holds_state(place)) {

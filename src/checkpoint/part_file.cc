@@ -88,33 +88,6 @@ class PartSink final : public CutSink {
   Part part_;
 };
 
-Status scan_headers(const File& file, std::size_t tables,
-                    const std::function<Status(const BlockPlace&)>& sink, StreamHash& headers) {
-  const auto size = file.size();
-  if (!size) return size.status();
-  std::vector<std::byte> header(kBlockHeaderBytes);
-  for (std::uint64_t offset = 0; offset < *size;) {
-    if (*size - offset < kBlockHeaderBytes) return block_damaged(file, offset, "is cut off");
-    if (Status status = file.read_at(offset, header); !status.ok()) return status;
-    headers.add(header);
-    Reader in(header);
-    BlockPlace place;
-    place.table = TableId{in.get<std::uint16_t>()};
-    place.range = RangeId{in.get<std::uint16_t>()};
-    place.rows = in.get<std::uint32_t>();
-    place.offset = offset + kBlockHeaderBytes;
-    place.bytes = in.get<std::uint32_t>();
-    place.stored_bytes = in.get<std::uint32_t>();
-    place.hash = in.get<std::uint64_t>();
-    if (place.stored_bytes > *size - place.offset) return block_damaged(file, offset, "is cut off");
-    if (place.bytes > limits::kFrameBytesMax) return block_damaged(file, offset, "is too large");
-    if (place.table.value >= tables) return {Code::kModel, file.path() + ": it has a table too many"};
-    if (Status status = sink(place); !status.ok()) return status;
-    offset = place.offset + place.stored_bytes;
-  }
-  return ok_status();
-}
-
 }  // namespace
 
 StoreCut store_cut(Disk& disk) {
@@ -159,16 +132,31 @@ Status check_part(const Disk& disk, const std::string& directory, const Part& pa
           fmt::format("{}: damaged: its hash is {}; {} expects {}", path, *hash, kManifestFile, part.hash)};
 }
 
-Status scan_blocks(const File& file, std::size_t tables,
+Status scan_blocks(const File& file, const Part& part, std::size_t tables,
                    const std::function<Status(const BlockPlace&)>& sink) {
+  const auto size = file.size();
+  if (!size) return size.status();
   StreamHash headers;
-  return scan_headers(file, tables, sink, headers);
-}
-
-Status scan_part(const File& file, const Part& part, std::size_t tables,
-                 const std::function<Status(const BlockPlace&)>& sink) {
-  StreamHash headers;
-  if (Status status = scan_headers(file, tables, sink, headers); !status.ok()) return status;
+  std::vector<std::byte> header(kBlockHeaderBytes);
+  for (std::uint64_t offset = 0; offset < *size;) {
+    if (*size - offset < kBlockHeaderBytes) return block_damaged(file, offset, "is cut off");
+    if (Status status = file.read_at(offset, header); !status.ok()) return status;
+    headers.add(header);
+    Reader in(header);
+    BlockPlace place;
+    place.table = TableId{in.get<std::uint16_t>()};
+    place.range = RangeId{in.get<std::uint16_t>()};
+    place.rows = in.get<std::uint32_t>();
+    place.offset = offset + kBlockHeaderBytes;
+    place.bytes = in.get<std::uint32_t>();
+    place.stored_bytes = in.get<std::uint32_t>();
+    place.hash = in.get<std::uint64_t>();
+    if (place.stored_bytes > *size - place.offset) return block_damaged(file, offset, "is cut off");
+    if (place.bytes > limits::kFrameBytesMax) return block_damaged(file, offset, "is too large");
+    if (place.table.value >= tables) return {Code::kModel, file.path() + ": it has a table too many"};
+    if (Status status = sink(place); !status.ok()) return status;
+    offset = place.offset + place.stored_bytes;
+  }
   if (part.headers.empty() || part.headers == headers.text()) return ok_status();
   return {Code::kModel, fmt::format("{}: damaged: the hash of its blocks' headers is {}; {} expects {}",
                                     file.path(), headers.text(), kManifestFile, part.headers)};

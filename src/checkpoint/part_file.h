@@ -39,13 +39,10 @@ struct BlockPlace {
   std::uint32_t stored_bytes = 0;
   std::uint64_t hash = 0;
 };
-// The places of a file's blocks, in their order. kModel, naming the file: it has blocks of more tables.
-Status scan_blocks(const File& file, std::size_t tables,
+// The places of a part's blocks, in their order. kModel, naming the file: it has blocks of more tables, or
+// other headers than `part` says, if it does, some of which the sink has had then.
+Status scan_blocks(const File& file, const Part& part, std::size_t tables,
                    const std::function<Status(const BlockPlace&)>& sink);
-// The same of a part, whose headers are what its entry says, if it does: the sink has had some that are not,
-// where it is kModel.
-Status scan_part(const File& file, const Part& part, std::size_t tables,
-                 const std::function<Status(const BlockPlace&)>& sink);
 
 inline constexpr std::uint32_t kRowsOfCells = ~std::uint32_t{0};
 inline bool holds_state(const BlockPlace& place) { return place.rows == 0; }

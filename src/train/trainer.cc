@@ -73,6 +73,7 @@ class Trainer::Impl {
   // Of a job that cannot run twice.
   Status find_whole();
   Status begin_again();
+  void go_on_with(std::unique_ptr<TrainJob> next);
   TrainResult start_processes(const TrainProcesses& processes);
   TrainResult run_processes(const TrainProcesses& processes);
   TrainResult run_listening(const NodeOptions& node);
@@ -186,10 +187,14 @@ Status Trainer::Impl::begin_again() {
   before.reset();
   auto next = TrainJob::create(given, LooksAt::kFirst);
   if (!next) return next.status();
-  const std::lock_guard lock(mutex);
-  job = std::move(next).value();
-  if (closing) job->close();
+  go_on_with(std::move(next).value());
   return ok_status();
+}
+
+void Trainer::Impl::go_on_with(std::unique_ptr<TrainJob> next) {
+  const std::lock_guard lock(mutex);
+  job = std::move(next);
+  if (closing) job->close();
 }
 
 Status Trainer::Impl::begin_trial(std::size_t index, const std::shared_ptr<KeptPasses>& passes,
@@ -202,9 +207,7 @@ Status Trainer::Impl::begin_trial(std::size_t index, const std::shared_ptr<KeptP
     options.classes = chosen_options.classes;
     auto next = TrainJob::create(options);
     if (!next) return next.status();
-    const std::lock_guard lock(mutex);
-    job = std::move(next).value();
-    if (closing) job->close();
+    go_on_with(std::move(next).value());
   }
   job->share_rows(passes, counting);
   return ok_status();
