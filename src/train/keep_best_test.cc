@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "model/format/model_dir.h"
 #include "net/system_disk.h"
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "net/system_disk.h"
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/memory/matrix_rows.h"
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {

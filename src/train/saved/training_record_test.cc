@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "model/format/model_dir.h"
 #include "net/system_disk.h"
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {

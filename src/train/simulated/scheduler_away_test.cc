@@ -6,7 +6,7 @@
 #include "train/replica_trainer.h"
 #include "train/simulated/simulated_cluster.h"
 #include "train/train_job.h"
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {

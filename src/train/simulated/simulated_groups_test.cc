@@ -10,7 +10,7 @@
 #include "client/replica/shard_group.h"
 #include "train/simulated/simulated_cluster.h"
 #include "train/simulated/simulation.h"
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/rule_fields.h"
 #include "net/socket/reserved_port_for_test.h"
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {

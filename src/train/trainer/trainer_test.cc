@@ -13,7 +13,7 @@
 #include "model/format/model_dir.h"
 #include "net/socket/reserved_port_for_test.h"
 #include "net/system_disk.h"
-#include "train/trainer_for_test.h"
+#include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
 namespace {
