@@ -17,6 +17,8 @@ struct Rule {
   std::string_view option;
   std::string_view other;
   std::string_view (*words)() = nullptr;  // kOnlyWith: the choices of `other` that give `option` a meaning.
+  // kOnlyWith: a choice of yet another option that gives it one too.
+  std::string_view or_option{}, or_word{};
 };
 
 constexpr Rule kRules[] = {
@@ -39,7 +41,7 @@ constexpr Rule kRules[] = {
     {RuleType::kOnlyWith, "heads", "model", text_model_choices},
     {RuleType::kOnlyWith, "context", "model", text_model_choices},
     {RuleType::kOnlyWith, "inputs", "model", dense_model_choices},
-    {RuleType::kOnlyWith, "classes", "model", dense_model_choices},
+    {RuleType::kOnlyWith, "classes", "model", dense_model_choices, "loss", "classes"},
     {RuleType::kOnlyWith, "l1", "optimizer", l1_rule_choices},
     {RuleType::kOnlyWith, "columns", "format", column_format_choices},
     {RuleType::kOnlyWith, "label-column", "format", named_format_choices},
@@ -80,10 +82,14 @@ Status check(const Options& options, const Rule& rule) {
         return ok_status();
       if (!choice || options.origin(rule.option) < options.origin(rule.other)) return ok_status();
       if (std::find(words.begin(), words.end(), choice->word) != words.end()) return ok_status();
+      const auto alternative = rule.or_option.empty() ? std::nullopt : options.maybe_choice(rule.or_option);
+      if (alternative && alternative->word == rule.or_word) return ok_status();
       Status status = refuse("has no meaning with");
-      return {status.code(), fmt::format("{}\nhint: --{} is for --{} {}", status.message(),
-                                         spelling(*find_option(rule.option)),
-                                         spelling(*find_option(rule.other)), fmt::join(words, " or "))};
+      return {status.code(),
+              fmt::format(
+                  "{}\nhint: --{} is for --{} {}{}", status.message(), spelling(*find_option(rule.option)),
+                  spelling(*find_option(rule.other)), fmt::join(words, " or "),
+                  rule.or_option.empty() ? "" : fmt::format(" or --{} {}", rule.or_option, rule.or_word))};
     }
     case RuleType::kAtMost: {
       const auto most = options.maybe_integer(rule.other);

@@ -142,6 +142,8 @@ TEST(Resolve, RefusesCombinationsThatCannotBeMeant) {
              "--rank 8 (flag --rank) has no meaning with --model lr (default)");
   EXPECT_EQ(error({"train", "a", "--rank", "8", "--model", "fm"}), "accepted");
   EXPECT_EQ(error({"train", "a", "--model", "lr"}, {{"THALWEG_RANK", "8"}}), "accepted");
+  EXPECT_HAS(error({"train", "a", "--classes", "3"}), "or --loss classes");
+  EXPECT_EQ(error({"train", "a", "--classes", "3", "--loss", "classes"}), "accepted");
   EXPECT_HAS(error({"train", "a", "--workers", "4", "--data-shards", "2"}), "is more than --data-shards 2");
   EXPECT_HAS(error({"train", "a", "--l1", "1", "--optimizer", "adam"}),
              "has no meaning with --optimizer adam");
