@@ -18,8 +18,6 @@
 namespace thalweg {
 namespace {
 
-constexpr const char* kNamesFile = "names.tsv";
-
 std::string path_of(const std::string& directory) {
   return (std::filesystem::path(directory) / kNamesFile).string();
 }

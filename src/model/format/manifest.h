@@ -15,7 +15,9 @@
 namespace thalweg {
 
 inline constexpr std::uint32_t kModelFormatVersion = 1;
+inline constexpr const char* kManifestFile = "model.json";
 inline constexpr const char* kScriptFile = "script.pt";
+inline constexpr const char* kNamesFile = "names.tsv";  // What features are called, which the program adds.
 
 struct TableManifest {
   TableSpec spec;

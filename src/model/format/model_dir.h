@@ -24,8 +24,9 @@
 
 namespace thalweg {
 
-// Whether a model may be saved at `path`: nothing there, an empty directory, or a model to replace; and the
-// parent directory can be written to. For asking before a long training.
+// Whether a model may be saved at `path`: nothing there, an empty directory, or a model to replace, with
+// nothing beside it that would be lost; and the parent directory can be written to. For asking before a long
+// training.
 Status check_model_destination(const Disk& disk, const std::string& path);
 
 // Sum mod 2^64 over rows of XXH3-64(key, dim floats), little-endian; independent of the rows' order. For a
@@ -72,6 +73,7 @@ class ModelWriter {
  private:
   struct OpenTable;
   Status copy_script(const std::string& from);
+  Status bring_along();
   ModelWriter(Disk& disk, std::string path, StagedDirectory directory);
 
   Disk* disk_;
@@ -87,6 +89,9 @@ struct StoredRows {
   std::span<const float> rows;  // `width` floats a key: the row and, where asked for, its state.
   std::size_t width = 0;
 };
+
+// model.json of the model at `directory`. kIo or kModel, naming the file.
+Result<Manifest> read_manifest(const Disk& disk, const std::string& directory);
 
 class ModelReader {
  public:

@@ -288,6 +288,29 @@ TEST(ModelDir, RefusesWhatIsInTheWay) {
   EXPECT_EQ(folder.entries(), 3u);
 }
 
+TEST(ModelDir, WhatOthersPutBesideAModelIsNeverLost) {
+  TemporaryFolder folder;
+  SystemDisk disk;
+  const ModelSpec spec = fm_spec();
+  const std::string model = folder / "model";
+  ASSERT_TRUE(save_model(model, spec, test_tables(spec, 3, 1)).ok());
+  write_text(model + "/names.tsv", "of the model");
+  auto writer = ModelWriter::create(disk, model);
+  ASSERT_TRUE(writer.ok()) << writer.status().message();
+  write_text(model + "/scores.txt", "0.5");  // While it is being replaced.
+  ASSERT_TRUE((*writer)->commit(spec, {}, {}).ok());
+  EXPECT_EQ(read_text(model + "/scores.txt"), "0.5");
+  EXPECT_FALSE(fs::exists(model + "/names.tsv"));
+
+  const Status refused = ModelWriter::create(disk, model).status();
+  EXPECT_EQ(refused.code(), Code::kIo);
+  EXPECT_NE(refused.message().find("'scores.txt' there is not of the model"), std::string::npos)
+      << refused.message();
+  fs::remove(model + "/scores.txt");
+  fs::create_directory(model + "/inner");
+  EXPECT_FALSE(check_model_destination(disk, model).ok());
+}
+
 // A limit on file size stands for a full disk: the same call fails in the same place.
 TEST(ModelDir, FailedWriteNamesPathAndBytesAndLeavesNothing) {
   TemporaryFolder folder;

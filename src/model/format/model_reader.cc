@@ -10,12 +10,9 @@
 #include "model/format/model_dir.h"
 
 namespace thalweg {
-namespace {
-
-constexpr std::uint64_t kManifestBytesMax = std::uint64_t{16} << 20;
-constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
 
 Result<Manifest> read_manifest(const Disk& disk, const std::string& directory) {
+  constexpr std::uint64_t kManifestBytesMax = std::uint64_t{16} << 20;
   const Result<Entry> place = disk.look(directory);
   if (!place) return place.status();
   if (*place != Entry::kDirectory) {
@@ -24,7 +21,7 @@ Result<Manifest> read_manifest(const Disk& disk, const std::string& directory) {
                       (*place == Entry::kNothing ? ": no such directory"
                                                  : ": it is a file, expected a model's directory"));
   }
-  const std::string path = directory + "/model.json";
+  const std::string path = directory + "/" + kManifestFile;
   const Result<Entry> manifest = disk.look(path);
   if (!manifest) return manifest.status();
   if (*manifest == Entry::kNothing) {
@@ -40,6 +37,10 @@ Result<Manifest> read_manifest(const Disk& disk, const std::string& directory) {
     return status;
   return parse_manifest(path, text);
 }
+
+namespace {
+
+constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
 
 // The file's tensors in the order of table_tensors(), with offsets.
 Result<std::vector<TensorInfo>> check_table(const File& file, const TableManifest& table) {

@@ -18,16 +18,15 @@ namespace {
 constexpr std::size_t kDigestBytes = 1024;                  // Of rows that are hashed together.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10;  // Of rows whose columns are gathered together.
 
-}  // namespace
-
-Status check_model_destination(const Disk& disk, const std::string& path) {
+// Nothing there, an empty directory or a model.
+Status check_place(const Disk& disk, const std::string& path) {
   const std::string target = disk.resolve(path);
   const Result<Entry> found = disk.look(target);
   if (!found) return found.status();
   if (*found == Entry::kDirectory) {
     const Result<std::vector<std::string>> names = disk.list(target);
     if (!names) return names.status();
-    const Result<Entry> manifest = disk.look(target + "/model.json");
+    const Result<Entry> manifest = disk.look(target + "/" + kManifestFile);
     if (!manifest) return manifest.status();
     if (!names->empty() && *manifest == Entry::kNothing) {
       return {Code::kIo, "cannot save a model at " + path + ": a directory that is no model is in the way"};
@@ -37,6 +36,37 @@ Status check_model_destination(const Disk& disk, const std::string& path) {
             "cannot save a model at " + path + ": a file is in the way; expected a directory's name"};
   }
   return disk.check_writable(fs::path(target).parent_path().string());
+}
+
+// What the directory at `target` has that is not of the model there. Of one whose manifest cannot be read any
+// table's file is its own.
+Result<std::vector<std::string>> names_besides_model(const Disk& disk, const std::string& target) {
+  const Result<Entry> found = disk.look(target);
+  if (!found) return found.status();
+  if (*found != Entry::kDirectory) return std::vector<std::string>();
+  Result<std::vector<std::string>> names = disk.list(target);
+  if (!names) return names.status();
+  std::vector<std::string> own{kManifestFile, kScriptFile, kNamesFile};
+  const Result<Manifest> manifest = read_manifest(disk, target);
+  for (std::size_t i = 0; manifest && i < manifest->tables.size(); ++i)
+    own.push_back(manifest->tables[i].file);
+  std::erase_if(*names, [&](const std::string& name) {
+    return std::find(own.begin(), own.end(), name) != own.end() ||
+           (!manifest && name.ends_with(".safetensors"));
+  });
+  return names;
+}
+
+}  // namespace
+
+Status check_model_destination(const Disk& disk, const std::string& path) {
+  if (Status status = check_place(disk, path); !status.ok()) return status;
+  const auto besides = names_besides_model(disk, disk.resolve(path));
+  if (!besides) return besides.status();
+  if (besides->empty()) return ok_status();
+  return {Code::kIo, fmt::format("cannot save a model at {}: '{}' there is not of the model that it would "
+                                 "replace; move it, or save to another directory",
+                                 path, besides->front())};
 }
 
 TableDigest::TableDigest(std::size_t dim)
@@ -231,6 +261,21 @@ Status ModelWriter::copy_script(const std::string& from) {
   return ok_status();
 }
 
+// Files that others have put beside the model's since create().
+Status ModelWriter::bring_along() {
+  const std::string target = disk_->resolve(path_);
+  const auto besides = names_besides_model(*disk_, target);
+  if (!besides) return besides.status();
+  for (const std::string& name : *besides) {
+    const std::string to = directory_.staging() + "/" + name;
+    const Result<Entry> own = disk_->look(to);
+    if (!own) return own.status();
+    if (*own != Entry::kNothing) continue;
+    if (Status status = copy_file(*disk_, target + "/" + name, to); !status.ok()) return status;
+  }
+  return ok_status();
+}
+
 Result<std::uint64_t> ModelWriter::commit(const ModelSpec& model, std::map<std::string, std::string> options,
                                           std::map<std::string, double> metrics,
                                           std::optional<TrainingRecord> training) {
@@ -242,11 +287,12 @@ Result<std::uint64_t> ModelWriter::commit(const ModelSpec& model, std::map<std::
   if (!model.script.empty()) {
     if (Status status = copy_script(model.script); !status.ok()) return status;
   }
-  Result<std::unique_ptr<File>> file = disk_->create(directory_.staging() + "/model.json");
+  Result<std::unique_ptr<File>> file = disk_->create(directory_.staging() + "/" + kManifestFile);
   if (!file) return file.status();
   if (Status status = (*file)->write_at(0, bytes_of(to_json(manifest_))); !status.ok()) return status;
   if (Status status = (*file)->sync(); !status.ok()) return status;
-  if (Status status = check_model_destination(*disk_, path_); !status.ok()) return status;
+  if (Status status = check_place(*disk_, path_); !status.ok()) return status;
+  if (Status status = bring_along(); !status.ok()) return status;
   if (Status status = directory_.commit(); !status.ok()) return status;
   return manifest_.digest;
 }
