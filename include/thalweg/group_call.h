@@ -27,6 +27,8 @@ class RouteChoice {
   // "ring", "tree:4", "hierarchical:4x2", ... What "rings" and "hierarchical" leave open, the group fills in.
   // Errors: kUsage, with the names there are.
   static Result<RouteChoice> named(std::string_view name, Tuning tuning = {0, 1});
+  // The last ranks, so many, contribute nothing of their own to an all-reduce.
+  std::uint32_t servers() const;
 
  private:
   friend struct RoutePlans;

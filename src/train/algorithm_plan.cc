@@ -148,7 +148,13 @@ Result<RouteChoice> exchange_route(const std::string& name) {
   const std::string of = is_of_dense_alone(name) ? name.substr(kDenseAlone.size()) : name;
   if (of == "auto") return RouteChoice();
   auto route = RouteChoice::named(of);
-  if (route) return route;
+  if (route && route->servers() == 0) return route;
+  if (route) {
+    return Status(Code::kUsage, fmt::format("--exchange {}: its last {} data shards would be servers, whose "
+                                            "own gradients count for nothing; expected servers, auto, ring, "
+                                            "tree, ...",
+                                            name, route->servers()));
+  }
   return Status(route.status().code(),
                 fmt::format("--exchange {}: {}; or auto; or dense: before one of these; or servers", name,
                             route.status().message()));

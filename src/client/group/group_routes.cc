@@ -75,6 +75,8 @@ Result<RouteChoice> choose_by_name(std::string_view name, RouteChoice::Tuning tu
   return RoutePlans::choice(*plan, tuning.piece_bytes);
 }
 
+std::uint32_t RouteChoice::servers() const { return plans_ ? plans_->by_log2_size.front().servers : 0; }
+
 Result<RouteChoice> RouteChoice::named(std::string_view name, Tuning tuning) {
   return choose_by_name(name, tuning, {});
 }

@@ -243,6 +243,8 @@ TEST_F(TrainerTest, WhatMakesNoSenseTogetherIsRefusedWithTheReason) {
   EXPECT_TRUE(says(refusal("local:2", "servers", as_is), "expected auto, ring"));
   EXPECT_TRUE(says(refusal("sync", "rnig", as_is), "'rnig' is unknown"));
   EXPECT_TRUE(says(refusal("sync", "dense:rnig", as_is), "'rnig' is unknown"));
+  for (const char* with_servers : {"cpu", "servers:1", "byteps:2", "dense:servers"})
+    EXPECT_TRUE(says(refusal("sync", with_servers, as_is), "whose own gradients count for nothing"));
   EXPECT_TRUE(says(refusal("async", "dense:ring", as_is), "whose updates are the servers'"));
   EXPECT_TRUE(
       says(refusal("local:2", "dense:ring", as_is),
