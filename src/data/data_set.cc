@@ -10,6 +10,7 @@
 #include "data/column/row_sample.h"
 #include "data/memory/memory_blocks.h"
 #include "data/memory/memory_rows.h"
+#include "data/pair/interactions.h"
 #include "data/pair/pairing_parser.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
@@ -186,7 +187,12 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
   if (guesses) guess_columns(lines, options_.choose_scales, columns_);
   if (!looks && !scales) return {};
   const Batch batch = memory_ ? look_at_memory() : look_at_rows(lines);
-  if (looks) label_spread_ = thalweg::label_spread(batch.labels);
+  if (looks) {
+    label_spread_ = thalweg::label_spread(batch.labels);
+    if (!format_->columns)
+      absent_parts_ = thalweg::absent_parts(options_.interactions, *format_, columns_, batch.fields);
+    saw_weights_ = !batch.weights.empty();
+  }
   if (scales) options_.value_scales = ValueScales::choose(batch).text();
   return {};
 }

@@ -59,6 +59,9 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   // Of ReadOptions::look_at_labels: of rows from all over the data, of packed files from the first one's
   // begin. Without rows where nothing could be looked at.
   const LabelSpread& label_spread() const { return label_spread_; }
+  // Of ReadOptions::interactions, of which those rows have no entry; and whether any of them has a weight.
+  const std::vector<std::string>& absent_parts() const { return absent_parts_; }
+  bool saw_weights() const { return saw_weights_; }
   // Whether RowReader can come to parts of the data in random order.
   bool has_random_access() const { return hub_ == nullptr; }
   // One line for people, such as "csv, 3 columns: user:cat, item:cat, label".
@@ -115,6 +118,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   double entries_in_head_ = 0;
   std::string first_rows_;  // Of a command's first output, where values may want scales.
   LabelSpread label_spread_;
+  std::vector<std::string> absent_parts_;
+  bool saw_weights_ = false;
   std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
   mutable std::mutex mutex_;                                    // Guards the rest.
   std::map<std::uint32_t, std::shared_ptr<PlainFiles>> plain_;  // By number of shards.

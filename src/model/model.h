@@ -35,6 +35,7 @@ struct ModelSpec {
   std::uint32_t layers = 0, width = 0, heads = 0;  // gpt: blocks, floats of a position, parts of attention.
   RuleSpec weights;                                // Update rule of bias and linear weights.
   std::optional<float> bias_rate;  // Learning rate of the bias if it is not that of the weights.
+  float bias_init = 0;             // What the bias begins with.
   RuleSpec factors;                // Update rule of factors.
   RuleSpec layers_rule;            // deepfm: of its layers.
   // What training adds to each score before its loss; scores of held-out rows are as they are. Not of dense

@@ -63,6 +63,7 @@ std::vector<TableSpec> linear_tables(const ModelSpec& spec) {
   bias.ranges = 1;
   bias.rule = spec.weights;
   bias.rule.rate = spec.bias_rate.value_or(spec.weights.rate);
+  if (spec.bias_init != 0) bias.init = {InitSpec::Kind::kConstant, spec.bias_init, 0};
   bias.rule.l1 = bias.rule.l2 = 0;  // A penalty would pull the mean prediction away from the mean label.
   TableSpec weights;
   weights.name = "weights";

@@ -173,5 +173,71 @@ TEST_F(Objectives, PairsAreOfLinearModels) {
   EXPECT_NE(refused(options_).message().find("is libsvm"), std::string::npos);
 }
 
+// A line through numbers of size 1, labels times `times` and up by `up`.
+std::string line_of(double times, double up) {
+  Random random(11);
+  std::string text;
+  for (std::uint32_t row = 0; row < kRows; ++row) {
+    const double a = random.unit(), b = random.unit(), label = 2 * a - b + 0.1 * random.unit();
+    text += fmt::format("{:.9g} 1:{:.4f} 2:{:.4f}\n", times * label + up, a, b);
+  }
+  return text;
+}
+
+TEST_F(Objectives, SquaredLossLearnsLabelsOfAnySize) {
+  options_.loss = Loss::kSquared;
+  options_.epochs = 10;
+  const auto rmse = [this](const std::string& model, double times, double up) {
+    options_.model = model;
+    options_.files = {folder_.write("line.svm", line_of(times, up))};
+    const TrainResult result = run(options_);
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    return std::sqrt(2 * result.valid_loss.value_or(std::nan(""))) / times;
+  };
+  for (const char* model : {"lr", "fm"}) {
+    const double usual = rmse(model, 1, 0);
+    EXPECT_LT(usual, 0.2) << model << ": labels differ by 0.65";
+    for (const auto& [times, up] : {std::pair(1e5, 3e5), std::pair(1.0, 1000.0), std::pair(1e-4, 0.0)}) {
+      const double here = rmse(model, times, up);
+      EXPECT_LT(here, 1.5 * usual) << model << ' ' << times << ' ' << up;
+    }
+  }
+  EXPECT_NE(lines_.find("the bias begins with"), lines_.npos);
+}
+
+TEST_F(Objectives, WhatIsToldOfRatesCountsWhateverLabelsAre) {
+  options_.loss = Loss::kSquared;
+  options_.files = {folder_.write("line.svm", line_of(1e5, 3e5))};
+  options_.rate = 0.25f;
+  const auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer) << trainer.status().message();
+  EXPECT_EQ(trainer->options().rate, 0.25f);
+}
+
+TEST_F(Objectives, PartsThatNoRowHasAreToldOf) {
+  options_.files = {both("both.vw", false)};
+  options_.interactions = "u*item";
+  ASSERT_TRUE(Trainer::open(options_));
+  EXPECT_NE(lines_.find("no row that was looked at has features called \"u\""), lines_.npos) << lines_;
+  EXPECT_EQ(lines_.find("called \"item\""), lines_.npos);
+}
+
+TEST_F(Objectives, LabelsAndWeightsAreNamedWhereRowsHaveNamesOnly) {
+  for (const bool weight : {false, true}) {
+    TrainerOptions options = options_;
+    (weight ? options.weight_column : options.label_column) = "w";
+    const std::string message = refused(options).message();
+    EXPECT_NE(message.find(weight ? "--weight-column w" : "--label-column w"), message.npos) << message;
+  }
+  options_.files = {folder_.write("w.jsonl", [] {
+    std::string text;
+    for (int row = 0; row < 100; ++row) text += fmt::format("{{\"label\":{},\"a\":\"x\"}}\n", row % 2);
+    return text;
+  }())};
+  options_.weight_column = "w";
+  ASSERT_TRUE(Trainer::open(options_));
+  EXPECT_NE(lines_.find("weight other than 1"), lines_.npos) << lines_;
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -14,6 +14,7 @@
 #include "train/plan_checks.h"
 #include "train/rows/data_fields.h"
 #include "train/rows/key_ages.h"
+#include "train/rows/label_size.h"
 #include "train/rows/row_plan.h"
 #include "train/saved/best_so_far.h"
 
@@ -76,26 +77,42 @@ float default_factor_rate(RuleKind kind, const TrainSpec& spec, double entries) 
 // A row's score moves by the rate for each of its entries and once for the bias, so that rows of few entries
 // come to the mean label slowly: the bias makes up for the entries that they lack. Other rules than FTRL
 // would follow the noise of single steps, or overshoot where their steps grow with the distance.
-std::optional<float> default_bias_rate(const RuleSpec& weights, double entries) {
+std::optional<float> default_bias_rate(const RuleSpec& weights, double entries, const LabelSize& labels) {
   constexpr double kEntriesEnough = 20, kMaxTimes = 20;
+  if (weights.kind == RuleKind::kFtrl && labels.mean != 0)  // Its weights follow from sums alone.
+    return static_cast<float>(weights.rate * std::abs(labels.mean) / labels.times);
   const double times = kEntriesEnough / std::max(entries, 1.0);
   if (weights.kind != RuleKind::kFtrl || times <= 1) return std::nullopt;
   return static_cast<float>(weights.rate * std::min(times * times, kMaxTimes));
 }
 
-void choose_rules(const TrainerOptions& options, double entries, TrainSpec& spec) {
+// Factors are multiplied in pairs, so that theirs grow with the root.
+void choose_factor_rule(const TrainerOptions& options, RuleKind kind, double entries, const LabelSize& labels,
+                        TrainSpec& spec) {
+  const double times = steps_by_rate(kind) ? std::sqrt(labels.times) : 1;
+  const auto rate = static_cast<float>(default_factor_rate(kind, spec, entries) * times);
+  const auto l2 = static_cast<float>(default_factor_l2(kind, spec.model.loss) * labels.times);
+  spec.model.factors = rule(kind, options.factor_rate.value_or(rate));
+  spec.model.factors.l2 = options.factor_l2.value_or(l2);
+  const bool unsaid = options.init_scale == TrainerOptions().init_scale;
+  if (unsaid && labels.times < 1) spec.model.init_scale *= static_cast<float>(std::sqrt(labels.times));
+}
+
+void choose_rules(const TrainerOptions& options, double entries, const LabelSize& labels, TrainSpec& spec) {
   ModelSpec& model = spec.model;
   const auto algorithm = algorithm_of(spec);
   const bool ftrl = model.loss == Loss::kLogistic && algorithm && algorithm->algorithm->state;
   const RuleKind weights = options.optimizer.value_or(ftrl ? RuleKind::kFtrl : RuleKind::kAdagrad);
   const bool one_for_all = options.optimizer && weights != RuleKind::kFtrl;
   const RuleKind factors = options.factor_optimizer.value_or(one_for_all ? weights : RuleKind::kAdagrad);
-  model.weights = rule(weights, options.rate.value_or(default_rate(weights, spec)));
-  model.bias_rate = options.bias_rate ? options.bias_rate : default_bias_rate(model.weights, entries);
+  const double times = steps_by_rate(weights) ? labels.times : 1;
+  const auto rate = static_cast<float>(default_rate(weights, spec) * times);
+  model.weights = rule(weights, options.rate.value_or(rate));
+  model.bias_rate = options.bias_rate ? options.bias_rate : default_bias_rate(model.weights, entries, labels);
+  if (weights != RuleKind::kFtrl) model.bias_init = static_cast<float>(labels.mean);
   model.weights.l1 = options.l1.value_or(0);
   model.weights.l2 = options.l2.value_or(default_l2(weights));
-  model.factors = rule(factors, options.factor_rate.value_or(default_factor_rate(factors, spec, entries)));
-  model.factors.l2 = options.factor_l2.value_or(default_factor_l2(factors, model.loss));
+  choose_factor_rule(options, factors, entries, labels, spec);
 }
 
 // Above the factors.
@@ -214,7 +231,7 @@ Status choose_without_data(const TrainerOptions& options, const ModelKind& kind,
   model.fields = options.fields.value_or(0);
   plan.spec.batch_rows = options.batch.value_or(kBatchRowsUnknown);
   if (Status status = choose_classes(options, nullptr, plan.spec); !status.ok()) return status;
-  choose_rules(options, kUnknownEntries, plan.spec);
+  choose_rules(options, kUnknownEntries, LabelSize(), plan.spec);
   if (Status status = choose_layers(options, kind, model); !status.ok()) return status;
   plan.notes.push_back(fmt::format(
       "no training files are named here: unless options say otherwise, a step takes {} rows and rates are "
@@ -304,14 +321,22 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, bool scales_valu
   TrainSpec& spec = plan.spec;
   ReadOptions read = spec.train;
   read.shuffle = {};
-  read.look_at_labels = spec.model.loss == Loss::kLogistic && spec.train.shuffle.order == RowOrder::kFiles;
+  const bool asks_order = spec.model.loss == Loss::kLogistic && spec.train.shuffle.order == RowOrder::kFiles;
+  read.look_at_labels = asks_order || spec.model.loss == Loss::kSquared || !read.interactions.empty() ||
+                        !read.weight_column.empty();
   read.choose_scales = true;
   read.choose_value_scales = scales_values;
   auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());
   if (!(*data)->seekable()) plan.pipe = *data;
   plan.warnings = odd_columns(**data);
-  if (std::string sorted = sorted_rows(**data); !sorted.empty()) plan.warnings.push_back(std::move(sorted));
+  if (Status status = check_named_parts(**data); !status.ok()) return status;
+  if (std::string sorted = sorted_rows(**data); asks_order && !sorted.empty())
+    plan.warnings.push_back(std::move(sorted));
+  for (std::string& line : absent_names(**data)) plan.warnings.push_back(std::move(line));
+  if (std::string line = label_size_note((*data)->label_spread());
+      spec.model.loss == Loss::kSquared && !line.empty())
+    plan.notes.push_back(std::move(line));
   for (std::string& line : column_table(**data)) plan.notes.push_back(std::move(line));
   if (std::string line = scaled_features(**data); !line.empty()) plan.notes.push_back(std::move(line));
   spec.train.value_scales = spec.valid.value_scales = (*data)->value_scales();
@@ -390,7 +415,9 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   spec.batch_rows =
       options.batch.value_or(plan.pipe ? kBatchRowsUnknown : choose_batch(model, **kind, *entries, **data));
   if (status = choose_classes(options, data->get(), spec); !status.ok()) return status;
-  choose_rules(options, *entries, spec);
+  const bool sized = model.loss == Loss::kSquared && start == nullptr;
+  const LabelSize labels = sized ? label_size((*data)->label_spread()) : LabelSize();
+  choose_rules(options, *entries, labels, spec);
   if (status = choose_layers(options, **kind, model); !status.ok()) return status;
   if ((*kind)->fields || (*kind)->deep != nullptr) {
     if (status = choose_fields(options, *data, (*kind)->fields, spec); !status.ok()) return status;

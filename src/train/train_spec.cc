@@ -109,6 +109,7 @@ std::string to_text(const TrainSpec& spec) {
                     {"heads", m.heads},
                     {"weights", rule_json(m.weights)},
                     {"bias_rate", m.bias_rate ? Json(*m.bias_rate) : Json(nullptr)},
+                    {"bias_init", m.bias_init},
                     {"factors", rule_json(m.factors)},
                     {"layers_rule", rule_json(m.layers_rule)}}},
                   {"train", read_json(spec.train)},
@@ -155,6 +156,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.model.heads = m.at("heads").get<std::uint32_t>();
     spec.model.weights = rule_from(m.at("weights"));
     if (const Json& rate = m.at("bias_rate"); !rate.is_null()) spec.model.bias_rate = rate.get<float>();
+    spec.model.bias_init = m.at("bias_init").get<float>();
     spec.model.factors = rule_from(m.at("factors"));
     spec.model.layers_rule = rule_from(m.at("layers_rule"));
     spec.train = read_from(j.at("train"));

@@ -98,7 +98,7 @@ constexpr OptionRow kRows[] = {
      .high = 1e8},
     {.name = "optimizer", .key = "train.optimizer", .type = T::kChoice, .group = kTraining, .help = "Update rule of bias and weights; unset is ftrl, adagrad for other losses than logistic and for dense models, adam for gpt", .example = "ftrl", .list = rule_choices},
     {.name = "rate", .key = "train.rate", .type = T::kReal, .group = kTraining,
-     .help = "Learning rate of weights; unset is 0.1 for ftrl, 0.05 for adagrad (0.3 for squared loss and poisson, 0.1 for classes), 0.003 for rmsprop, over --batch 0.75 for sgd, 0.1 for momentum and nesterov (a quarter of that for squared loss and poisson), and 0.01 for the others",
+     .help = "Learning rate of weights; unset is 0.1 for ftrl, 0.05 for adagrad (0.3 for squared loss, times the spread of its labels where that is far from 1, and for poisson, 0.1 for classes), 0.003 for rmsprop, over --batch 0.75 for sgd, 0.1 for momentum and nesterov (a quarter of that for squared loss and poisson), and 0.01 for the others",
      .example = "0.05", .placeholder = "X", .low = 0, .high = kHuge, .alias = "lr|learning-rate", .letter = 'l'},
     {.name = "bias-rate", .key = "train.bias_rate", .type = T::kReal, .group = kTraining,
      .help = "Learning rate of the bias; unset is that of weights, and by ftrl up to 20 times that where rows have few entries", .example = "1", .placeholder = "X", .low = 0, .high = kHuge},

@@ -77,7 +77,8 @@ TEST_F(TrainOptions, TheHelpNamesTheDefaultsThatAreTaken) {
   };
   EXPECT_TRUE(help_says("rate", "unset is " + rate({}) + " for ftrl"));
   EXPECT_TRUE(
-      help_says("rate", fmt::format("{} for adagrad ({} for squared loss and poisson, {} for classes)",
+      help_says("rate", fmt::format("{} for adagrad ({} for squared loss, times the spread of its labels "
+                                    "where that is far from 1, and for poisson, {} for classes)",
                                     rate({"--optimizer", "adagrad"}), rate({"--loss", "squared"}),
                                     rate({"--loss", "classes"}))));
   EXPECT_EQ(rate({"--loss", "poisson"}), rate({"--loss", "squared"}));

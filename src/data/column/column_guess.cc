@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,10 @@ bool read_number(std::string_view cell, float& value) {
   return parse_real(cell.data(), cell.data() + cell.size(), value) == cell.data() + cell.size();
 }
 
+double size_of(double number, Shape shape) {
+  return std::abs(shape == Shape::kLog ? std::log1p(std::abs(number)) : number);
+}
+
 void take_cell(std::string_view cell, double label, Shape shape, Sample& sample) {
   ++sample.rows;
   cell = trimmed(cell);
@@ -62,7 +67,7 @@ void take_cell(std::string_view cell, double label, Shape shape, Sample& sample)
   if (read_number(cell, value)) {
     seen.number = value;
     sample.add_number(value);
-    const double size = std::abs(shape == Shape::kLog ? std::log1p(std::abs(seen.number)) : seen.number);
+    const double size = size_of(seen.number, shape);
     sample.sizes += size;
     sample.not_zero += size != 0 ? 1 : 0;
   }
@@ -173,13 +178,32 @@ void guess_kind(const Sample& sample, Column& column) {
   }
 }
 
+// The mean of those that are not 0, or, where some such as 9999999999 stand for something else and make up
+// nearly all of that, of all but the largest hundredth.
+double mean_size(const Sample& sample, Shape shape) {
+  constexpr std::size_t kLeftOutPart = 100;
+  constexpr double kTimesTooMuch = 10;
+  const double mean = sample.sizes / static_cast<double>(sample.not_zero);
+  std::vector<double> sizes;
+  for (const Seen& seen : sample.seen) {
+    const double size = size_of(seen.number, shape);
+    if (size > 0) sizes.push_back(size);
+  }
+  const std::size_t kept = sizes.size() - sizes.size() / kLeftOutPart;
+  if (kept == sizes.size()) return mean;
+  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(kept), sizes.end());
+  sizes.resize(kept);
+  const double of_kept = std::accumulate(sizes.begin(), sizes.end(), 0.0) / static_cast<double>(kept);
+  return mean > kTimesTooMuch * of_kept ? of_kept : mean;
+}
+
 // The mean size, from the mean if all are far from 0. To three digits, so that a column times 10 has ten
 // times the scale.
 NumberForm form_for(const Sample& sample, Shape shape) {
   constexpr int kOffsetDigits = 6, kScaleDigits = 3;
   NumberForm form{shape, 0, 1};
   if (sample.not_zero == 0) return form;
-  double size = sample.sizes / static_cast<double>(sample.not_zero);
+  double size = mean_size(sample, shape);
   if (shape == Shape::kLinear && is_far_from_zero(sample)) {
     double sum = 0, sizes = 0;
     for (const Seen& seen : sample.seen) sum += seen.number;

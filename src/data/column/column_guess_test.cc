@@ -114,6 +114,17 @@ TEST(ColumnGuess, ScalesAreMeanSizesAndTimesTenTenTimesAsLarge) {
   EXPECT_EQ(guess("flag", 500, zero_or_one).kind, "num/1") << "what is all ones stays as it is";
 }
 
+TEST(ColumnGuess, NumbersThatStandForSomethingElseLeaveTheScaleAsItIs) {
+  const auto price = [](double sentinel) {
+    return [sentinel](std::uint32_t row, Random& random, double&) {
+      return std::to_string(row % 500 == 7 ? sentinel : 1 + 100 * random.unit());
+    };
+  };
+  const float usual = std::stof(guess("price", 3000, price(50)).kind.substr(4));
+  for (const double sentinel : {9999999999.0, -1e30})
+    EXPECT_NEAR(std::stof(guess("price", 3000, price(sentinel)).kind.substr(4)), usual, 0.05f * usual);
+}
+
 TEST(ColumnGuess, AWordAmongManyNumbersIsABadRowAndManyAreCategories) {
   const auto words = [](std::uint32_t every) {
     return [every](std::uint32_t row, Random& random, double&) {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "data/column/column_items.h"
+#include "data/column/header.h"
 #include "data/reader/cell_words.h"
 #include "data/reader/number.h"
 
@@ -18,13 +19,7 @@ using Kind = Column::Kind;
 using Items = std::vector<ColumnItem>;
 constexpr int kRowsLookedAt = 100;
 
-using Cells = std::vector<std::string>;
-struct Row {
-  Cells cells;
-  std::uint64_t line = 0;  // From 1.
-};
-
-bool split_line(const char* p, char separator, Cells& cells) {
+bool split_line(const char* p, char separator, HeadCells& cells) {
   std::string scratch;
   std::string_view cell;
   for (cells.clear();; ++p) {
@@ -32,13 +27,6 @@ bool split_line(const char* p, char separator, Cells& cells) {
     cells.emplace_back(cell);
     if (*p == '\n') return true;
   }
-}
-
-bool is_number(std::string_view cell) {
-  float value = 0.0f;
-  const std::string padded = std::string(cell) + "\n" + std::string(kTextPad, '\0');
-  const char* end = parse_real(padded.c_str(), padded.c_str() + cell.size(), value);
-  return end == padded.c_str() + cell.size();
 }
 
 char find_separator(std::string_view line) {
@@ -52,11 +40,11 @@ char find_separator(std::string_view line) {
 }
 
 // What the cells of the column at `c` say that it is.
-void infer_kind(const std::vector<Row>& rows, std::size_t c, Column& column) {
+void infer_kind(const std::vector<HeadRow>& rows, std::size_t c, Column& column) {
   column.kind = Kind::kNumeric;
-  for (const Row& row : rows) {
+  for (const HeadRow& row : rows) {
     const std::string_view cell = c < row.cells.size() ? trimmed(row.cells[c]) : std::string_view();
-    if (cell.empty() || says_missing(cell) || is_number(cell)) continue;
+    if (cell.empty() || says_missing(cell) || is_number_cell(cell)) continue;
     column.kind = Kind::kCategorical;
     if (!means_number(cell)) return column.odd_cell.clear();
     if (column.odd_cell.empty()) column.odd_cell = cell, column.odd_line = row.line;
@@ -353,8 +341,8 @@ bool next_cell(const char*& p, char separator, std::string_view& cell, std::stri
 
 Result<Columns> find_columns(std::string_view head, const std::string& path, const ReadOptions& options) {
   Columns columns;
-  std::vector<Row> rows;
-  Cells first, cells;
+  std::vector<HeadRow> rows;
+  HeadCells first, cells;
   std::string first_line;
   std::uint64_t number = 0;
   for (std::size_t at = 0; at < head.size() && rows.size() < kRowsLookedAt;) {
@@ -376,12 +364,11 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
   }
   if (first.empty())
     return Status(Code::kData, fmt::format("{}:1:1: saw no line, expected a header or a row", path));
-  columns.header = std::none_of(first.begin(), first.end(), is_number) &&
-                   std::none_of(first.begin(), first.end(), [](const std::string& c) { return c.empty(); });
+  columns.header = is_header(first, rows);
   if (columns.header) columns.header_line = first_line;
-  for (std::size_t c = 0; c < first.size(); ++c) {
-    columns.list.push_back({columns.header ? first[c] : fmt::format("c{}", c + 1), Kind::kIgnored, 0, 0});
-  }
+  if (!columns.header) first.assign(first.size(), std::string());
+  for (std::string& name : column_names(std::move(first)))
+    columns.list.push_back({std::move(name), Kind::kIgnored, 0, 0});
   if (!columns.header && options.columns.empty() && options.known_columns.empty()) {
     return Status(
         Code::kUsage,

@@ -21,6 +21,19 @@ TEST(Columns, HeaderAndRowsDecide) {
   EXPECT_EQ(kinds("y;weight;a b\n1;1;\"x;y\"\n", ""), "y:label weight:weight a b:cat ");
 }
 
+TEST(Columns, ColumnsMayLackAName) {
+  EXPECT_EQ(kinds(",click,x\n0,1,a\n1,0,b\n", ""), "c1:num click:label x:cat ") << "pandas' index";
+  EXPECT_EQ(kinds("click,x,\n1,a,\n0,a,\n", ""), "click:label x:cat c3:num ");
+  EXPECT_EQ(kinds("a,,b\na,x,c\n", "cat,cat,cat", "c1"), "c1:label c2:cat c3:cat ") << "rows";
+  EXPECT_EQ(kinds("a,,b\nd,x,c\nd,x,c\n", "cat,cat,label"), "c1:cat c2:cat c3:label ") << "rows";
+  EXPECT_NE(kinds(",,\na,b,c\n", "").find("saw no header"), std::string::npos);
+}
+
+TEST(Columns, EachHasANameOfItsOwn) {
+  EXPECT_EQ(kinds("click,site,site,site.1,site\n1,a,b,c,d\n", ""),
+            "click:label site:cat site.1:cat site.1.1:cat site.2:cat ");
+}
+
 std::string odd_cells(const std::string& head, const std::string& spec) {
   ReadOptions options;
   options.columns = spec;
@@ -158,7 +171,7 @@ TEST(Columns, TextReadsBackTheSame) {
     return columns_text(find_columns(head, "f.csv", options).value());
   };
   const std::string head = "label,\"a,b\",\"\"\"c\"\"\",d:e,d:e\n1,2,x,3,4\n";
-  const std::string all = "label:label,\"a,b\":num,\"\"\"c\"\"\":cat,d:e:num,d:e:num";
+  const std::string all = "label:label,\"a,b\":num,\"\"\"c\"\"\":cat,d:e:num,d:e.1:num";
   EXPECT_EQ(text(head, ""), all);
   EXPECT_EQ(text(head, all), all);
   EXPECT_EQ(text("1,2,x,3,4\n", all), all) << "a file without a header has the same columns";

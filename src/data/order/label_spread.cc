@@ -39,6 +39,8 @@ LabelSpread label_spread(std::span<const float> labels) {
     squares_of_parts += part_sum * mean;
   }
   const double total = squares - sum * sum / all, between = squares_of_parts - sum * sum / all;
+  out.mean = sum / all;
+  out.deviation = std::sqrt(std::max(0.0, total / all));
   if (!(total > 0)) return out;  // All labels are the same.
   const auto degrees = static_cast<double>(parts - 1);
   const double of_parts = between / degrees, within = (total - between) / (all - static_cast<double>(parts));

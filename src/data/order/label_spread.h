@@ -13,7 +13,8 @@ struct LabelSpread {
   double least = 0, most = 0;  // Of the parts' means.
   // Of the labels' variance what is between parts and not within them, 0 to 1: the intraclass correlation.
   double between = 0;
-  double sigmas = 0;  // By how many standard deviations the spread is more than chance gives.
+  double mean = 0, deviation = 0;  // Of all labels.
+  double sigmas = 0;               // By how many standard deviations the spread is more than chance gives.
 
   // More than chance, and so much that the order costs accuracy: not the slow drift of a log.
   bool is_sorted() const { return sigmas > 5 && between > 0.05; }

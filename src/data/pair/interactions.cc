@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/mix.h"
 
@@ -128,6 +129,22 @@ bool Interactions::pairs_of(std::span<const std::uint32_t> fields, std::span<con
     }
   }
   return true;
+}
+
+std::vector<std::string> absent_parts(std::string_view text, const RowFormat& format, const Columns& columns,
+                                      std::span<const std::uint32_t> fields) {
+  std::vector<std::string> absent;
+  const auto items = parse_interactions(text);
+  if (!items || format.field_named == nullptr) return absent;
+  const std::set<std::uint32_t> present(fields.begin(), fields.end());
+  for (const InteractionItem& item : *items) {
+    for (const std::string& name : {item.left, item.right}) {
+      const auto field = name.empty() ? std::nullopt : format.field_named(name, columns);
+      const bool known = std::find(absent.begin(), absent.end(), name) != absent.end();
+      if (field && !present.contains(*field) && !known) absent.push_back(name);
+    }
+  }
+  return absent;
 }
 
 Key pair_key(Key a, Key b) {

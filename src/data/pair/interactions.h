@@ -53,6 +53,11 @@ class Interactions {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> parts_;
 };
 
+// Names in `text` of which no entry among `fields` is, for formats that know their parts' names from rows
+// alone.
+std::vector<std::string> absent_parts(std::string_view text, const RowFormat& format, const Columns& columns,
+                                      std::span<const std::uint32_t> fields);
+
 // Of the product of two entries, whichever is first.
 Key pair_key(Key a, Key b);
 

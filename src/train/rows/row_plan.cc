@@ -82,4 +82,39 @@ std::string sorted_rows(const DataSet& data) {
       data.paths().front(), spread.parts, spread.rows, spread.least, spread.most);
 }
 
+Status check_named_parts(const DataSet& data) {
+  const ReadOptions& options = data.options();
+  if (data.format().columns || data.format().members) return ok_status();
+  for (const auto& [flag, name] :
+       {std::pair<const char*, const std::string&>("label", options.label_column),
+        std::pair<const char*, const std::string&>("weight", options.weight_column)}) {
+    if (name.empty()) continue;
+    return {
+        Code::kUsage,
+        fmt::format("--{}-column {}: {} is {}, whose rows have no columns of that kind; expected CSV or JSON "
+                    "lines, or no --{}-column",
+                    flag, name, data.paths().front(), data.format().title, flag)};
+  }
+  return ok_status();
+}
+
+std::vector<std::string> absent_names(const DataSet& data) {
+  std::vector<std::string> lines;
+  const ReadOptions& options = data.options();
+  for (const std::string& name : data.absent_parts()) {
+    lines.push_back(
+        fmt::format("{}: no row that was looked at has features called \"{}\", which "
+                    "--interactions names; expected a whole name as it stands in the rows",
+                    data.paths().front(), name));
+  }
+  const bool members = data.format().members && !options.weight_column.empty();
+  if (members && data.label_spread().rows > 0 && !data.saw_weights()) {
+    lines.push_back(
+        fmt::format("{}: no row that was looked at has a weight other than 1, which "
+                    "--weight-column names \"{}\"",
+                    data.paths().front(), options.weight_column));
+  }
+  return lines;
+}
+
 }  // namespace thalweg

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "data/data_set.h"
 #include "model/model_kind.h"
@@ -19,5 +20,9 @@ Status plan_rare_keys(const TrainerOptions& options, const ModelKind& kind, cons
                       TrainSpec& spec);
 // That rows are sorted by what is to be learnt; empty where they are not, or nobody has looked.
 std::string sorted_rows(const DataSet& data);
+// kUsage where a label or weight is named by a column, and rows have none.
+Status check_named_parts(const DataSet& data);
+// One line each: what options name that no row that was looked at has.
+std::vector<std::string> absent_names(const DataSet& data);
 
 }  // namespace thalweg

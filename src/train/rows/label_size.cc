@@ -1,0 +1,54 @@
+#include "train/rows/label_size.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/column/number_form.h"
+
+namespace thalweg {
+namespace {
+
+constexpr double kSmallest = 0.2, kLargest = 5;
+
+// Rounded, so that a few other rows leave it as it is.
+double times_usual(double size) {
+  constexpr int kDigits = 1;
+  if (size <= 0 || (size >= kSmallest && size <= kLargest)) return 1;
+  return static_cast<double>(rounded_to_digits(size, kDigits));
+}
+
+}  // namespace
+
+LabelSize label_size(const LabelSpread& labels) {
+  constexpr int kDigits = 3;
+  const bool from_zero = times_usual(std::max(std::abs(labels.mean), labels.deviation)) == 1;
+  return {times_usual(labels.deviation),
+          from_zero ? 0 : static_cast<double>(rounded_to_digits(labels.mean, kDigits))};
+}
+
+bool steps_by_rate(RuleKind kind) {
+  switch (kind) {
+    case RuleKind::kFtrl:
+    case RuleKind::kAdagrad:
+    case RuleKind::kRmsprop:
+    case RuleKind::kAdam:
+    case RuleKind::kAdamW:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string label_size_note(const LabelSpread& labels) {
+  const LabelSize size = label_size(labels);
+  if (size.is_usual()) return {};
+  return fmt::format(
+      "labels are {:.3g} in the mean, with a standard deviation of {:.3g}: the bias begins with {:g}, and "
+      "rates "
+      "that are not told are {:g} times those for labels near 1",
+      labels.mean, labels.deviation, size.mean, size.times);
+}
+
+}  // namespace thalweg
