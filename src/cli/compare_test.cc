@@ -133,6 +133,8 @@ TEST_F(Compare, ADivergingRunIsAResult) {
               "--json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json runs = json::parse(ran.out)["runs"];
+  EXPECT_EQ(ran.err.find("\\x0a"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("\nhint: "), std::string::npos) << ran.err;
   EXPECT_EQ(runs[0]["code"], "NON_FINITE");
   EXPECT_EQ(runs[1]["code"], "OK");
 }

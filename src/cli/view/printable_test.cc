@@ -85,6 +85,12 @@ TEST(Output, NothingForeignCommandsTheTerminal) {
   EXPECT_EQ(nlohmann::json::parse(json.results).at("file"), foreign);
 }
 
+TEST(Output, HintsOfAWarningAreLinesOfTheirOwn) {
+  const Written said =
+      written({}, [](Output& out) { out.warn("it diverged\nhint: --rate 0.01\nhint: or\nx"); });
+  EXPECT_EQ(said.words, "thalweg: warning: it diverged\nhint: --rate 0.01\nhint: or\\x0ax\n");
+}
+
 TEST(Output, ALineHasABound) {
   const Written said = written({}, [](Output& out) { out.note(std::string(1 << 20, 'x')); });
   EXPECT_LT(said.words.size(), 20000u);
