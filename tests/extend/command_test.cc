@@ -56,7 +56,7 @@ TEST_F(ExtendedProgram, MistakesAreExplainedAsForOthers) {
   EXPECT_TRUE(has(run({"data", "haed", rows_}).err, "did you mean 'thalweg data head'?"));
   EXPECT_TRUE(has(run({"data", "head", rows_, "--rows", "0"}).err,
                   "--rows: '0' is not a whole number from 1 to 1000"));
-  EXPECT_TRUE(has(run({"data", "stats", rows_, "--rows", "3"}).err, "it belongs to: data head"));
+  EXPECT_TRUE(has(run({"data", "stats", rows_, "--rows", "3"}).err, "|data head\n"));
   EXPECT_EQ(run({"data", "head", folder_ / "none"}).code, 4);
 }
 

@@ -1,5 +1,8 @@
 #include "cli/command/command.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "cli/options/option_table.h"
@@ -64,13 +67,22 @@ std::vector<const OptionRow*> options_of(std::span<const Command> commands) {
 }
 
 std::string takers_of(const OptionRow& row, std::span<const Command> commands, std::string_view separator) {
-  std::string text;
+  std::vector<std::string_view> paths;
   for (const Command& command : commands) {
-    if (!applies_to(row, command)) continue;
-    if (!text.empty()) text += separator;
-    text += command.path;
+    if (applies_to(row, command)) paths.push_back(command.path);
   }
-  return text;
+  return fmt::format("{}", fmt::join(paths, separator));
+}
+
+std::string takers_of(std::string_view flag, std::span<const Command> commands, std::string_view separator) {
+  std::vector<std::string_view> paths;
+  for (const Command& command : commands) {
+    const auto rows = options_of(command);
+    if (std::none_of(rows.begin(), rows.end(), [&](const OptionRow* row) { return spelling(*row) == flag; }))
+      continue;
+    paths.insert(command.path == "train" ? paths.begin() : paths.end(), command.path);
+  }
+  return fmt::format("{}", fmt::join(paths, separator));
 }
 
 }  // namespace thalweg

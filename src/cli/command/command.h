@@ -64,5 +64,7 @@ std::vector<const OptionRow*> options_of(const Command& command);
 std::vector<const OptionRow*> options_of(std::span<const Command> commands);
 // The paths of those that take the option, with `separator` between them.
 std::string takers_of(const OptionRow& row, std::span<const Command> commands, std::string_view separator);
+// Of all options that are spelt so, whose rows may be several; `train` first.
+std::string takers_of(std::string_view flag, std::span<const Command> commands, std::string_view separator);
 
 }  // namespace thalweg

@@ -27,11 +27,8 @@ Status unknown_flag(const CommandLine& line, const std::string& word) {
   }
   const std::string bare = text.substr(std::min(text.find_first_not_of('-'), text.size()));
   const std::string_view near = nearest(bare, names);
-  std::string others;
-  for (const OptionRow* row : options_of(line.commands)) {
-    if (spelling(*row) == bare)
-      others = fmt::format("; it belongs to: {}", takers_of(*row, line.commands, "|"));
-  }
+  std::string others = takers_of(bare, line.commands, "|");
+  if (!others.empty()) others.insert(0, "; it belongs to: ");
   return usage(fmt::format("'{}' is not a flag of thalweg {}{}{}", text, line.command->path, others,
                            or_try_help(near, "--", line.command->path)));
 }

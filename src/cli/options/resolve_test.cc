@@ -91,6 +91,10 @@ TEST(Resolve, UnknownNamesComeWithTheNearest) {
   EXPECT_HAS(error({"train", "a.svm", "--epoch", "3"}), "USAGE '--epoch' is not a flag of thalweg train");
   EXPECT_HAS(error({"train", "a.svm", "--epoch=3"}), "hint: did you mean '--epochs'?");
   EXPECT_HAS(error({"version", "--epochs", "3"}), "it belongs to: train");
+  EXPECT_HAS(error({"simulate", "train", "a.svm", "--patience", "1"}),
+             "it belongs to: train|node scheduler|node quorum");
+  for (const char* of_several : {"--keep", "--processes"})
+    EXPECT_HAS(error({"simulate", "train", "a.svm", of_several, "1"}), "it belongs to: train|");
   EXPECT_HAS(error({"trian"}), "hint: did you mean 'thalweg train'?");
   EXPECT_HAS(error({"config", "shw"}), "hint: did you mean 'thalweg config show'?");
   EXPECT_HAS(error({"train", "a.svm"}, {{"THALWEG_EPOCH", "3"}}),
