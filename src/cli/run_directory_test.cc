@@ -100,6 +100,15 @@ TEST_F(RunDirectories, IsDrawn) {
   EXPECT_EQ(run("plot staleness " + directory_).out.substr(0, 5), "<?xml");
   ASSERT_EQ(run("plot loss " + directory_ + " -o " + png).code, 0);
   EXPECT_EQ(text_of(png).substr(1, 3), "PNG");
+  for (const char* other : {"loss.pdf", "loss"}) {
+    const std::string path = test_path(other);
+    const Ran refused = run("plot loss " + directory_ + " -o " + path);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find("expected a name that ends in .svg or .png"), std::string::npos)
+        << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+  EXPECT_EQ(run("plot loss " + directory_ + " -o /dev/null").code, 0) << "a file that is none";
   const Ran without = run("plot loss " + directory_, "PATH=/nowhere");
   EXPECT_EQ(without.code, 1);
   EXPECT_NE(without.err.find("apt-get install gnuplot-nox"), std::string::npos) << without.err;
