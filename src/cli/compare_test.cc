@@ -156,6 +156,15 @@ TEST_F(Compare, RefusesAFileThatSaysWhatItCannotMean) {
   refuses(head() + "[base]\nepochs = \"3\"\n" + one, ":3:10: epochs is a string, expected");
   refuses(head() + "[base]\nepochs = 0\n" + one, ":3:10: epochs: ");
   refuses(head() + one + "run-dir = \"x\"\n", ":4:1: [[run]] has no 'run-dir'");
+  refuses(head() + one + "sweep = \"rate=0.1,0.2\"\n",
+          ":4:1: [[run]] has 'sweep', which is several trainings");
+  refuses(head() + "[base]\nsweep = 3\n" + one, ":3:1: [base] has 'sweep', which is several trainings");
+  const std::string two = one + "[[run]]\nname = \"b\"\n";
+  refuses(
+      head() + "[base]\ncheckpoint = \"kept\"\n" + two,
+      ":3: run b keeps its checkpoints in kept, as run a does; expected a checkpoint directory of its own");
+  refuses(head() + one + "checkpoint = \"kept\"\n[[run]]\nname = \"b\"\ncheckpoint = \"kept\"\n",
+          ":7: run b keeps its checkpoints in kept");
   refuses(head() + "[[run]]\nepochs = 3\n", ":2:1: a run without a name");
   refuses(head() + "[[run]]\nname = \"../a\"\n", ":3:8: name is not fit for a directory");
   refuses(head() + one + one, ":5:8: the run of " + file_ + ":2 is called a already");

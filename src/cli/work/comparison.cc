@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -56,6 +57,7 @@ class ComparisonReader {
   Status read_base(const toml::table& file);
   Status read_runs(const toml::table& file);
   Status read_run(const toml::table& table);
+  Status own_checkpoints() const;
   Result<std::string> name_of(const toml::table& table) const;
   Status read_settings(const toml::table& table, std::string_view in, Settings& out) const;
   Status read_simulation(const toml::table& file);
@@ -145,7 +147,7 @@ Status ComparisonReader::read_target(const toml::table& file) {
 
 // Where to write is for the command to say, and what all commands take is about its own output.
 const OptionRow* ComparisonReader::row_of(std::string_view key) const {
-  if (key == "out" || key == "run-dir") return nullptr;
+  if (key == "out" || key == "run-dir" || key == "sweep") return nullptr;
   for (const OptionRow* row : options_of(*train_)) {
     if (!row->common && spelling(*row) == key) return row;
   }
@@ -156,6 +158,12 @@ Status ComparisonReader::unknown(const toml::key& key, std::string_view in) cons
   if (key.str() == "simulate") {
     return refuse(key.source().begin,
                   "simulate is no option of [base]; expected it above [base], for all runs, or in a [[run]]");
+  }
+  if (key.str() == "sweep") {
+    return refuse(key.source().begin,
+                  fmt::format("{} has 'sweep', which is several trainings of which one is kept; expected a "
+                              "[[run]] for each of its values",
+                              in));
   }
   std::vector<std::string_view> known;
   for (const OptionRow* row : options_of(*train_)) {
@@ -296,6 +304,22 @@ Status ComparisonReader::read_runs(const toml::table& file) {
   return ok_status();
 }
 
+// A directory has the checkpoints of one training.
+Status ComparisonReader::own_checkpoints() const {
+  std::map<std::string, std::string> owners;
+  for (const ComparedRun& run : out_.runs) {
+    if (run.simulated || !run.options.has("checkpoint")) continue;
+    const std::string directory = run.options.text("checkpoint");
+    const auto [owner, is_first] = owners.emplace(directory, run.name);
+    if (is_first) continue;
+    return {Code::kConfig,
+            fmt::format("{}: run {} keeps its checkpoints in {}, as run {} does; expected a checkpoint "
+                        "directory of its own in each [[run]]",
+                        run.options.place("checkpoint"), run.name, directory, owner->second)};
+  }
+  return ok_status();
+}
+
 Result<Comparison> ComparisonReader::read(const toml::table& file) {
   if (Status status = known_keys(file); !status.ok()) return status;
   for (const auto part :
@@ -303,6 +327,7 @@ Result<Comparison> ComparisonReader::read(const toml::table& file) {
         &ComparisonReader::read_base, &ComparisonReader::read_runs}) {
     if (Status status = (this->*part)(file); !status.ok()) return status;
   }
+  if (Status status = own_checkpoints(); !status.ok()) return status;
   return std::move(out_);
 }
 
