@@ -1,7 +1,11 @@
 #include "train/batch_source.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
+#include "base/hint.h"
 #include "base/placed_keys.h"
 
 namespace thalweg {
@@ -53,7 +57,7 @@ Status BatchSource::read(std::size_t rows_max, Workbench& bench, PreparedRef& ou
             reader_->at_end(),    reader_->hash_of_all(), reader_->rows_skipped()};
   if (stages_ != nullptr) place_.fraction_done *= stages_->fraction_out();
   if (*rows > 0) {
-    if (Status status = model_.validate(bench.raw); !status.ok()) return status;
+    if (Status status = model_.validate(bench.raw); !status.ok()) return refused_row(std::move(status));
     if (is_dense_) {
       made->batch.keep(bench.raw);
     } else {
@@ -65,6 +69,21 @@ Status BatchSource::read(std::size_t rows_max, Workbench& bench, PreparedRef& ou
   out = made;
   if (room_ != nullptr) keep(out);
   return ok_status();
+}
+
+Status BatchSource::refused_row(Status why) {
+  if (!is_dense_ || !reader_->rewind().ok()) return why;
+  Batch row;
+  for (;;) {
+    const auto rows = reader_->next(1, row);
+    if (!rows || *rows == 0) return why;
+    const Status status = model_.validate(row);
+    if (status.ok()) continue;
+    const Status placed(status.code(), reader_->place_of_last_row() + ": " + status.message());
+    if (row.keys.empty()) return placed;
+    const Key largest = *std::max_element(row.keys.begin(), row.keys.end());
+    return with_hint(placed, fmt::format("--inputs {} or more takes it too", largest + 1));
+  }
 }
 
 void BatchSource::keep(const PreparedRef& batch) {

@@ -79,6 +79,8 @@ class BatchSource {
 
  private:
   Status read(std::size_t rows_max, Workbench& bench, PreparedRef& out);
+  // `why`, with the place of the row: the pass is read again for it.
+  Status refused_row(Status why);
   void keep(const PreparedRef& batch);
   std::shared_ptr<Prepared> spare();
 

@@ -29,9 +29,9 @@ Status check_inputs(const Batch& batch, const ModelSpec& spec) {
   for (std::size_t r = 0; r < batch.rows(); ++r) {
     for (std::uint32_t e = batch.row_begin[r]; e < batch.row_begin[r + 1]; ++e) {
       if (batch.keys[e] < spec.inputs) continue;
-      return {Code::kData, "row " + std::to_string(r) + " of a batch has feature " +
-                               std::to_string(batch.keys[e]) + "; model " + spec.name + " takes 0 to " +
-                               std::to_string(spec.inputs - 1)};
+      const std::string row = batch.rows() == 1 ? "the row" : "row " + std::to_string(r) + " of a batch";
+      return {Code::kData, row + " has feature " + std::to_string(batch.keys[e]) + "; model " + spec.name +
+                               " takes 0 to " + std::to_string(spec.inputs - 1)};
     }
   }
   return ok_status();

@@ -5,6 +5,7 @@
 
 #include "base/rule_fields.h"
 #include "net/socket/reserved_port_for_test.h"
+#include "thalweg/dense_model.h"
 #include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
@@ -161,6 +162,34 @@ TEST_F(TrainerTest, EveryAlgorithmLearnsClicks) {
     EXPECT_GT(result.epochs.back().held_out->auc, 0.65) << algorithm;
     EXPECT_EQ(run(options_).model_digest, result.model_digest) << algorithm << ": the same bits again";
   }
+}
+
+// One weight that nothing moves: any algorithm takes it.
+class StillModel final : public DenseModel {
+ public:
+  std::vector<DenseParameter> parameters() const override { return {{"weight", {1}}}; }
+  double learn(const DenseRows& rows, std::span<const std::span<const float>>, std::span<float> scores,
+               std::span<const std::span<float>> gradients) override {
+    std::fill(scores.begin(), scores.end(), 0.0f);
+    for (const std::span<float> gradient : gradients) std::fill(gradient.begin(), gradient.end(), 0.0f);
+    return static_cast<double>(rows.count);
+  }
+};
+
+TEST_F(TrainerTest, AHeldOutRowWithMoreInputsIsNamedByItsLine) {
+  const DenseModelKind still("still", [](const DenseSizes&) { return std::make_unique<StillModel>(); });
+  options_.model = "still", options_.more.models = {still.get()}, options_.loss = Loss::kLogistic;
+  options_.valid_part = 0;
+  options_.valid = folder_.write("held-out.svm", "1 3:1\n0 123:1\n1 2:1 130:1\n0 5:1\n");
+  const TrainResult result = run(options_);
+  EXPECT_EQ(result.status.code(), Code::kData);
+  EXPECT_NE(
+      result.status.message().find("held-out.svm:3: the row has feature 130; model still takes 0 to 123\n"
+                                   "hint: --inputs 131 or more takes it too"),
+      std::string::npos)
+      << result.status.message();
+  options_.inputs = 131;
+  EXPECT_TRUE(run(options_).status.ok());
 }
 
 TEST_F(TrainerTest, FewerClientsLearnFewerRows) {
