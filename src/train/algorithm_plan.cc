@@ -142,6 +142,15 @@ Status choose_shards(const TrainerOptions& options, const ModelKind& kind, Train
                       options.workers, spec.shards)};
 }
 
+// A step that waits for nobody would be no step.
+Status check_backups(const Consistency& consistency, std::uint32_t shards) {
+  if (consistency.kind != Consistency::Kind::kBackup || consistency.bound < shards) return ok_status();
+  return {Code::kUsage,
+          fmt::format("--algorithm backup:{0}: a step of {1} data shards cannot do without {0} of them; "
+                      "expected 0 to {2}, or more --data-shards",
+                      consistency.bound, shards, shards - 1)};
+}
+
 }  // namespace
 
 Result<RouteChoice> exchange_route(const std::string& name) {
@@ -173,6 +182,7 @@ Result<Consistency> plan_algorithm(const TrainerOptions& options, const ModelKin
     if (!status.ok()) return status;
   }
   if (Status status = choose_shards(options, kind, spec); !status.ok()) return status;
+  if (Status status = check_backups(chosen->consistency, spec.shards); !status.ok()) return status;
   if (!algorithm.word.empty()) {
     auto mixing = mixing_matrix(chosen->values.word, spec.shards);
     if (!mixing) return mixing.status();
@@ -206,6 +216,12 @@ bool has_own_state(const TrainSpec& spec) {
   const auto chosen = algorithm_of(spec);
   if (!chosen || chosen->algorithm->make == nullptr) return false;
   return chosen->algorithm->make(chosen->values, algorithm_shard(spec, ShardId{0}, nullptr)) != nullptr;
+}
+
+bool passes_on_rows(const TrainSpec& spec) {
+  const auto chosen = algorithm_of(spec);
+  return chosen && chosen->algorithm->combining != nullptr &&
+         chosen->algorithm->combining(chosen->values).kind == Combining::Kind::kTreeBothWays;
 }
 
 bool is_replicated(const TrainSpec& spec, const TableSpec& table) {

@@ -48,6 +48,13 @@ Status check_can_keep(const TrainerOptions& options, const TrainSpec& spec) {
                     "shards of --algorithm {}{} keep some of it to themselves",
                     spec.algorithm, spec.exchange.empty() ? "" : " --exchange " + spec.exchange)};
   }
+  if (passes_on_rows(spec)) {
+    return {Code::kUsage,
+            fmt::format("--checkpoint and --resume are for training that can begin with rows from a file; "
+                        "workers of --algorithm {} pass on rows from the first moment, before these are "
+                        "loaded; expected rudra-adv or another",
+                        spec.algorithm)};
+  }
   if (std::find(options.files.begin(), options.files.end(), "-") == options.files.end()) return ok_status();
   return {Code::kUsage, "--checkpoint and --resume need files: standard input cannot be read again"};
 }

@@ -50,7 +50,7 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
   for (const char* text : {"downpour:", "downpour:fetch", "downpour:fetch=0", "downpour:fetch=2,fetch=2",
                            "downpour:fetch=1.5", "downpour:pull=2", "downpour:fetch=2,"})
     refused(text, "expected downpour:fetch=N,push=N, where N is steps from one fetch");
-  for (const char* text : {"fedavg:C=1.1", "fedavg:C=nan", "fedavg:E=0"})
+  for (const char* text : {"fedavg:C=1.1", "fedavg:C=nan", "fedavg:E=0", "fedavg:drop=1"})
     refused(text, "expected fedavg:C=X");
   for (const char* text : {"dcasgd-a:", "dcasgd-a:mean=1", "dcasgd-a:mean=-0.1", "dcasgd-a:lambda=-1"})
     refused(text, "expected dcasgd-a:lambda=X,mean=M, where X is");

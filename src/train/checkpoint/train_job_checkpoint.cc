@@ -38,7 +38,7 @@ Status TrainJob::begin_with(std::optional<ResumePoint> resume) {
     if (!wanted.resume.empty())
       notes_.push_back(fmt::format("no checkpoint in {} yet: training begins anew", wanted.directory));
   }
-  if (spec.loads && options_.combine.kind == Combining::Kind::kTreeBothWays) {
+  if (spec.loads && passes_on_rows(spec)) {
     return {
         Code::kUsage,
         fmt::format("--algorithm {} makes no sense with weights that come from a file: its workers pass on "

@@ -6,6 +6,7 @@
 #include "base/rule_fields.h"
 #include "net/socket/reserved_port_for_test.h"
 #include "thalweg/dense_model.h"
+#include "train/algorithm/algorithm.h"
 #include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
@@ -176,6 +177,37 @@ class StillModel final : public DenseModel {
   }
 };
 
+TEST_F(TrainerTest, AlgorithmsThatTakeCheckpointsGoOnFromThem) {
+  const DenseModelKind still("still", [](const DenseSizes&) { return std::make_unique<StillModel>(); });
+  options_.model = "still", options_.more.models = {still.get()}, options_.loss = Loss::kLogistic;
+  options_.out.clear();
+  options_.data_shards = 2;
+  options_.checkpoint.every_steps = 4;
+  std::vector<std::string> kept;
+  for (const Algorithm* const algorithm : algorithms()) {
+    const std::string name(algorithm->name);
+    for (const char* more : {"", ":ring", ":1", ":50ms"}) {
+      options_.algorithm = name + more;
+      if (Trainer::open(options_)) break;
+    }
+    TrainerOptions begun = options_;
+    ASSERT_TRUE(Trainer::open(begun)) << begun.algorithm << ": " << refused(begun).message();
+    begun.checkpoint.directory = folder_ / ("kept-" + std::to_string(kept.size()));
+    if (!Trainer::open(begun)) {
+      EXPECT_NE(refused(begun).message().find("--algorithm " + name), std::string::npos)
+          << refused(begun).message();
+      continue;
+    }
+    kept.push_back(name);
+    EXPECT_TRUE(run(begun).status.ok()) << name;
+    begun.checkpoint.resume = "auto";
+    const TrainResult gone_on = run(begun);
+    EXPECT_TRUE(gone_on.status.ok()) << name << ": " << gone_on.status.message();
+  }
+  EXPECT_EQ(kept, (std::vector<std::string>{"sync", "ssp", "max-wait", "async", "softsync", "rudra",
+                                            "rudra-adv", "backup"}));
+}
+
 TEST_F(TrainerTest, AHeldOutRowWithMoreInputsIsNamedByItsLine) {
   const DenseModelKind still("still", [](const DenseSizes&) { return std::make_unique<StillModel>(); });
   options_.model = "still", options_.more.models = {still.get()}, options_.loss = Loss::kLogistic;
@@ -190,6 +222,21 @@ TEST_F(TrainerTest, AHeldOutRowWithMoreInputsIsNamedByItsLine) {
       << result.status.message();
   options_.inputs = 131;
   EXPECT_TRUE(run(options_).status.ok());
+}
+
+TEST_F(TrainerTest, AStepWaitsForSomeShard) {
+  options_.data_shards = 4;
+  options_.algorithm = "backup:3";
+  EXPECT_TRUE(Trainer::open(options_));
+  for (const char* all : {"backup:4", "backup:5"}) {
+    options_.algorithm = all;
+    const Status status = refused(options_);
+    EXPECT_EQ(status.code(), Code::kUsage);
+    EXPECT_NE(status.message().find("expected 0 to 3, or more --data-shards"), std::string::npos)
+        << status.message();
+  }
+  options_.algorithm.clear(), options_.consistency = Consistency::backup(4);
+  EXPECT_EQ(refused(options_).code(), Code::kUsage);
 }
 
 TEST_F(TrainerTest, FewerClientsLearnFewerRows) {
