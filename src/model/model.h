@@ -91,6 +91,9 @@ class Model {
     for (std::size_t t = 0; t < grads.size() && std::isfinite(sum.loss); ++t) ready(t);
     return sum;
   }
+  // Why the last forward(), score_classes() or gradient computed nothing: its loss is then not finite, and
+  // there are no scores. OK where it did.
+  virtual Status failure() const { return ok_status(); }
 };
 
 // kUsage for an unknown name, a rank outside [1, 1024], ffm without fields, or a factor of more than 65,536

@@ -117,7 +117,9 @@ Result<LossSum> Predictor::score(Batch& batch, Scratch& scratch, std::vector<flo
   }
   scratch.keys_ += scratch.batch_.keys().size();
   scores.resize(scratch.batch_.size());
-  return scratch.model_->forward(scratch.batch_, rows_in(scratch), scores);
+  const LossSum sum = scratch.model_->forward(scratch.batch_, rows_in(scratch), scores);
+  if (Status failed = scratch.model_->failure(); !failed.ok()) return failed;
+  return sum;
 }
 
 std::vector<std::span<const float>> Predictor::rows_in(const Scratch& scratch) const {
@@ -133,6 +135,7 @@ Result<std::vector<float>> Predictor::class_scores(Scratch& scratch) const {
   std::vector<float> scores;
   const bool has =
       spec_.loss == Loss::kClasses && scratch.model_->score_classes(scratch.batch_, rows_in(scratch), scores);
+  if (Status failed = scratch.model_->failure(); !failed.ok()) return failed;
   if (has) return scores;
   return Status(Code::kUsage, "model " + spec_.name + " of loss " + std::string(loss_name(spec_.loss)) +
                                   " has no scores of classes; expected one of --loss classes");

@@ -8,10 +8,12 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "torch/network.h"
 #include "torch/script.h"
+#include "torch/torch_error.h"
 
 namespace thalweg {
 namespace {
@@ -42,19 +44,28 @@ void collect(const torch::jit::Module& module, const std::string& path, std::vec
   for (const auto& child : module.named_children()) collect(child.value, path + child.name + ".", out);
 }
 
-std::string first_line(const char* text) {
-  const std::string_view all(text);
-  return std::string(all.substr(0, all.find('\n')));
-}
-
 Status refuse(const ModelSpec& spec, const std::string& why) {
   return {Code::kUsage, spec.script + ": " + why};
+}
+
+std::string text_of(at::IntArrayRef shape) {
+  std::string out = "[";
+  for (const std::int64_t size : shape) out += (out.size() > 1 ? ", " : "") + std::to_string(size);
+  return out + "]";
+}
+
+bool is_floats(const at::Tensor& made, at::IntArrayRef expected) {
+  return made.sizes() == expected && made.scalar_type() == at::kFloat;
+}
+std::runtime_error misfit(const std::string& what, const at::Tensor& made, at::IntArrayRef expected) {
+  return std::runtime_error(what + " " + made.toString() + " " + text_of(made.sizes()) +
+                            "; expected float32 " + text_of(expected));
 }
 
 class Script final : public Network {
  public:
   Script(const ModelSpec& spec, torch::jit::Module module)
-      : module_(std::move(module)), of_score_(is_of_score(spec.loss)) {
+      : module_(std::move(module)), outputs_(outputs_of(spec)), of_score_(is_of_score(spec.loss)) {
     module_.eval();
     collect(module_, "", parameters_);
     for (ScriptParameter& parameter : parameters_) parameter.initial = parameter.initial.contiguous();
@@ -78,21 +89,27 @@ class Script final : public Network {
     const torch::jit::GraphOptimizerEnabledGuard plain(false);  // What is optimized later has other bits.
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       const ScriptParameter& own = parameters_[p];
-      const at::Tensor value = own.initial.dim() == 0 ? parameters[p].view({}) : parameters[p];
+      const at::Tensor value = own.initial.dim() == 0 ? parameters[p].view(at::IntArrayRef()) : parameters[p];
       for (Slot slot : own.slots) slot.owner.setattr(slot.name, value);
     }
-    const at::Tensor scores = module_.forward({inputs}).toTensor();
-    return of_score_ && scores.dim() == 1 ? scores.unsqueeze(1) : scores;
+    at::Tensor scores = module_.forward({inputs}).toTensor();
+    if (of_score_ && scores.dim() == 1) scores = scores.unsqueeze(1);
+    if (is_floats(scores, {inputs.size(0), outputs_})) return scores;
+    throw misfit("of " + text_of(inputs.sizes()) + " its forward makes", scores, {inputs.size(0), outputs_});
   }
   at::Tensor losses(const at::Tensor& scores, const at::Tensor& labels) const override {
     if (!own_loss_) return {};
     const torch::jit::GraphOptimizerEnabledGuard plain(false);
-    return module_.run_method("loss", of_score_ ? scores.squeeze(1) : scores, labels).toTensor();
+    const at::Tensor losses =
+        module_.run_method("loss", of_score_ ? scores.squeeze(1) : scores, labels).toTensor();
+    if (is_floats(losses, labels.sizes())) return losses;
+    throw misfit("its loss of " + std::to_string(labels.numel()) + " rows is", losses, labels.sizes());
   }
 
  private:
   mutable torch::jit::Module module_;  // A model's own, and so a thread's.
   std::vector<ScriptParameter> parameters_;
+  const std::int64_t outputs_;
   const bool of_score_;
   bool own_loss_ = false;
 };
@@ -109,14 +126,8 @@ Status check_parameters(const ModelSpec& spec, const std::vector<ScriptParameter
   return ok_status();
 }
 
-std::string text_of(at::IntArrayRef shape) {
-  std::string out = "[";
-  for (const std::int64_t size : shape) out += (out.size() > 1 ? ", " : "") + std::to_string(size);
-  return out + "]";
-}
-
-// Two rows of zeros, to see what it makes of them.
-Status try_rows(const ModelSpec& spec, const Script& script) {
+// Two rows of zeros, to see what it makes of them. Throws what does not fit.
+void try_rows(const ModelSpec& spec, const Script& script) {
   constexpr std::int64_t kRows = 2;
   const c10::InferenceMode guard;
   std::vector<at::Tensor> parameters;
@@ -125,19 +136,7 @@ Status try_rows(const ModelSpec& spec, const Script& script) {
     parameters.push_back(at::from_blob(const_cast<float*>(script.initial(p).data()), shapes[p].shape,
                                        at::TensorOptions().dtype(at::kFloat)));
   }
-  const at::Tensor scores = script.forward(parameters, at::zeros({kRows, spec.inputs}));
-  const std::vector<std::int64_t> expected = {kRows, outputs_of(spec)};
-  if (scores.sizes().vec() != expected || scores.scalar_type() != at::kFloat) {
-    return refuse(spec, "of " + text_of({kRows, spec.inputs}) + " its forward makes " + scores.toString() +
-                            " " + text_of(scores.sizes()) + "; expected float32 " + text_of(expected));
-  }
-  const at::Tensor losses = script.losses(scores, at::zeros({kRows}));
-  if (losses.defined() && (losses.sizes() != at::IntArrayRef(kRows) || losses.scalar_type() != at::kFloat)) {
-    return refuse(spec, "its loss of " + std::to_string(kRows) + " rows is " + losses.toString() + " " +
-                            text_of(losses.sizes()) + "; expected float32 [" + std::to_string(kRows) +
-                            "], one a row");
-  }
-  return ok_status();
+  (void)script.losses(script.forward(parameters, at::zeros({kRows, spec.inputs})), at::zeros({kRows}));
 }
 
 }  // namespace
@@ -148,9 +147,10 @@ Status check_script(const ModelSpec& spec) {
     std::vector<ScriptParameter> parameters;
     collect(module, "", parameters);
     if (Status status = check_parameters(spec, parameters); !status.ok()) return status;
-    return spec.inputs == 0 ? ok_status() : try_rows(spec, Script(spec, module));
+    if (spec.inputs != 0) try_rows(spec, Script(spec, module));
+    return ok_status();
   } catch (const std::exception& error) {
-    return refuse(spec, "cannot be used as a TorchScript module: " + first_line(error.what()));
+    return refuse(spec, "cannot be used as a TorchScript module: " + torch_error_line(error));
   }
 }
 

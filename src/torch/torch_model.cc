@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "model/dense/dense_rows.h"
 #include "thalweg/torch_network.h"
+#include "torch/torch_error.h"
 
 namespace thalweg {
 namespace {
@@ -44,17 +46,38 @@ class TorchModel final : public Model {
   }
   std::span<const float> initial(std::size_t table) const override { return network_->initial(table); }
   Status validate(const Batch& batch) const override;
-  LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) override;
+  LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) override {
+    return held(batch, [&] { return score(batch, rows, scores); });
+  }
   LossSum gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
                    TableGrads grads) override {
     return gradient_by_table(batch, rows, scores, grads, nullptr);
   }
   LossSum gradient_by_table(const LocalBatch& batch, TableRows rows, std::span<float> scores,
-                            TableGrads grads, const GradientReady& ready) override;
+                            TableGrads grads, const GradientReady& ready) override {
+    return held(batch, [&] { return learn(batch, rows, scores, grads, ready); });
+  }
   bool score_classes(const LocalBatch& batch, TableRows rows, std::vector<float>& scores) override;
   bool score_next(const LocalBatch& row, TableRows rows, std::vector<float>& scores) override;
+  Status failure() const override { return failure_; }
 
  private:
+  // What a user's module throws, which may be anything for some rows and not for others, ends here.
+  template <class Compute>
+  LossSum held(const LocalBatch& batch, const Compute& compute) {
+    failure_ = ok_status();
+    try {
+      return compute();
+    } catch (const std::exception& error) {
+      const std::string name = spec_.script.empty() ? "model " + spec_.name : spec_.script;
+      failure_ = {Code::kUsage, name + ": it fails on a batch of " + std::to_string(batch.size()) +
+                                    " rows: " + torch_error_line(error)};
+      return {.loss = std::numeric_limits<double>::quiet_NaN()};
+    }
+  }
+  LossSum score(const LocalBatch& batch, TableRows rows, std::span<float> scores);
+  LossSum learn(const LocalBatch& batch, TableRows rows, std::span<float> scores, TableGrads grads,
+                const GradientReady& ready);
   at::Tensor inputs_of(const LocalBatch& batch, RowRange range);
   std::vector<at::Tensor> tensors_over(TableRows rows) const;
   at::Tensor row_losses(const at::Tensor& outputs, const at::Tensor& inputs, const LocalBatch& batch,
@@ -68,6 +91,7 @@ class TorchModel final : public Model {
   const std::unique_ptr<Network> network_;
   const std::vector<Parameter> parameters_;
   std::vector<float> inputs_;
+  Status failure_;
 };
 
 std::vector<TableSpec> TorchModel::tables() const {
@@ -154,7 +178,7 @@ void TorchModel::take(const at::Tensor& outputs, const at::Tensor& losses, const
   }
 }
 
-LossSum TorchModel::forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) {
+LossSum TorchModel::score(const LocalBatch& batch, TableRows rows, std::span<float> scores) {
   THALWEG_CHECK(scores.size() == batch.size(), "one score a row");
   at::init_num_threads();  // OpenMP keeps their number by thread.
   const c10::InferenceMode guard;
@@ -170,15 +194,18 @@ LossSum TorchModel::forward(const LocalBatch& batch, TableRows rows, std::span<f
 
 bool TorchModel::score_classes(const LocalBatch& batch, TableRows rows, std::vector<float>& scores) {
   if (spec_.loss != Loss::kClasses) return false;
-  at::init_num_threads();  // OpenMP keeps their number by thread.
-  const c10::InferenceMode guard;
-  const std::vector<at::Tensor> parameters = tensors_over(rows);
   scores.clear();
-  for (const RowRange range : RowRange::cut(batch.size(), network_->rows_at_once())) {
-    const at::Tensor outputs = network_->forward(parameters, inputs_of(batch, range)).contiguous();
-    const float* const each = outputs.data_ptr<float>();
-    scores.insert(scores.end(), each, each + outputs.numel());
-  }
+  (void)held(batch, [&] {
+    at::init_num_threads();  // OpenMP keeps their number by thread.
+    const c10::InferenceMode guard;
+    const std::vector<at::Tensor> parameters = tensors_over(rows);
+    for (const RowRange range : RowRange::cut(batch.size(), network_->rows_at_once())) {
+      const at::Tensor outputs = network_->forward(parameters, inputs_of(batch, range)).contiguous();
+      const float* const each = outputs.data_ptr<float>();
+      scores.insert(scores.end(), each, each + outputs.numel());
+    }
+    return LossSum();
+  });
   return true;
 }
 
@@ -210,8 +237,8 @@ class GradientAdded final : public torch::autograd::FunctionPostHook {
   std::function<void()> then_;
 };
 
-LossSum TorchModel::gradient_by_table(const LocalBatch& batch, TableRows rows, std::span<float> scores,
-                                      TableGrads grads, const GradientReady& ready) {
+LossSum TorchModel::learn(const LocalBatch& batch, TableRows rows, std::span<float> scores, TableGrads grads,
+                          const GradientReady& ready) {
   THALWEG_CHECK(scores.size() == batch.size(), "one score a row");
   at::init_num_threads();  // OpenMP keeps their number by thread.
   std::vector<at::Tensor> parameters = tensors_over(rows);

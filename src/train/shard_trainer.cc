@@ -171,7 +171,10 @@ Status ShardTrainer::learn(const Prepared& prepared) {
         .forget();
   };
   const LossSum sum = model_->gradient_by_table(prepared.batch, row_spans_, scores_, grad_spans, push);
-  if (!std::isfinite(sum.loss)) return {Code::kNonFinite, "the loss is no longer finite"};
+  if (!std::isfinite(sum.loss)) {
+    Status failed = model_->failure();
+    return failed.ok() ? Status(Code::kNonFinite, "the loss is no longer finite") : failed;
+  }
   if (spec_.expire_after != 0) {
     const auto ages = TableId{static_cast<std::uint16_t>(tables_.size())};
     store_.push(ages, prepared.keys, Rows(age_rows(prepared.keys.size(), store_.step()))).forget();
@@ -356,6 +359,7 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     scored = {};
     reports_.note_text(scored, source.place());
     scored.sum = model_->forward(batch->batch, row_spans_, scores_);
+    if (Status failed = model_->failure(); !failed.ok()) co_return failed;
     const Batch& rows = batch->batch.rows();
     if (is_of_score(spec_.model.loss)) {
       summary.add(scores_, rows.labels, rows.weights);

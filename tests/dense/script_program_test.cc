@@ -100,10 +100,59 @@ TEST_F(ScriptProgram, UsesTheModulesOwnLoss) {
   EXPECT_LT(own["train_loss"], 0.3);
 }
 
+bool says(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+// As `linear` learns with one number more, which no seed has drawn.
+TEST_F(ScriptProgram, AParameterMayHaveNoDimensions) {
+  const std::string model = folder_ / "model";
+  EXPECT_GT(told(train("gained") + "--epochs 5 --out " + in_quotes(model))["valid_accuracy"], 0.85);
+  const std::string still = "--epochs 1 --rate 0 --optimizer sgd";
+  EXPECT_EQ(told(train("gained") + still)["valid_loss"], told(train("linear") + still)["valid_loss"])
+      << "times 1";
+  EXPECT_GT(told("eval --model " + in_quotes(model) + " " + in_quotes(rows_))["accuracy"], 0.85);
+}
+
+// What passes the trial may still fail: for some numbers of rows, for some rows, or where gradients are
+// wanted.
+TEST_F(ScriptProgram, AModuleThatFailsEndsTheTrainingWithWhatItSays) {
+  const std::string processes = "--processes --servers 1 --workers 2 ";
+  const std::pair<const char*, const char*> failures[] = {
+      {"even", "even.pt: it fails on a batch of 51 rows: RuntimeError: shape '[25, 2, 3]' is invalid"},
+      {"detached", "detached.pt: it fails on a batch of 51 rows: element 0 of tensors does not require grad"},
+      {"doubled", "doubled.pt: it fails on a batch of 51 rows: RuntimeError: Target 4 is out of bounds."}};
+  for (const auto& [kind, message] : failures) {
+    for (const std::string& how : {std::string(), processes}) {
+      const std::string error = refused(train(kind) + "--data-shards 2 --batch 102 " + how);
+      EXPECT_TRUE(says(error, "thalweg: USAGE: ")) << error;
+      EXPECT_TRUE(says(error, message)) << error;
+    }
+  }
+}
+
+TEST_F(ScriptProgram, AModuleThatFailsOnTheRowsToScoreSaysSo) {
+  const std::string model = folder_ / "model";
+  told(train("dark") + "--epochs 1 --out " + in_quotes(model));
+  const std::string bright = folder_.write("bright.svm", "1 2:1 63:1\n0 63:2\n");
+  for (const char* command : {"eval", "predict", "predict --probabilities"}) {
+    const std::string error =
+        refused(std::string(command) + " --model " + in_quotes(model) + " " + in_quotes(bright));
+    EXPECT_TRUE(says(
+        error, "script.pt: it fails on a batch of 2 rows: RuntimeError: AssertionError: a row is too bright"))
+        << error;
+  }
+  const std::string held_out = refused(fmt::format("train {} --model script:{} --valid {}", in_quotes(rows_),
+                                                   in_quotes(folder_ / "dark.pt"), in_quotes(bright)));
+  EXPECT_TRUE(says(held_out, "dark.pt: it fails on a batch of ")) << held_out;
+}
+
 TEST_F(ScriptProgram, WhatCannotBeUsedIsRefusedWithTheReason) {
-  const auto says = [](const std::string& text, const char* part) { return text.find(part) != text.npos; };
   const std::string wrong = refused(train("wrong"));
   EXPECT_TRUE(says(wrong, "its forward makes CPUFloatType [2, 2]; expected float32 [2, 3]")) << wrong;
+  const std::string narrow = refused(train("narrow"));
+  EXPECT_TRUE(says(narrow,
+                   "narrow.pt: cannot be used as a TorchScript module: RuntimeError: mat1 and mat2 "
+                   "shapes cannot be multiplied (2x64 and 32x3)"))
+      << narrow;
   const std::string frozen = refused(train("frozen"));
   EXPECT_TRUE(says(frozen, "frozen.pt: it has no parameters that want gradients")) << frozen;
   const std::string rows = refused(fmt::format("train {0} --model script:{0}", in_quotes(rows_)));

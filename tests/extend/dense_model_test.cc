@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "base/random.h"
 #include "base/temporary_folder_for_test.h"
@@ -109,6 +110,29 @@ TEST_F(DenseModelKindTest, TrainsByItsNameOnAnyNodesAndPredicts) {
   const Status predicted = predict_rows(one.out, {file}, take, one.more);
   ASSERT_TRUE(predicted.ok()) << predicted.message();
   EXPECT_EQ(classes.size(), 2000u);
+}
+
+// As libraries do for what they cannot compute.
+class Throwing final : public DenseModel {
+ public:
+  std::vector<DenseParameter> parameters() const override { return {{"weight", {1}}}; }
+  double learn(const DenseRows&, std::span<const std::span<const float>>, std::span<float>,
+               std::span<const std::span<float>>) override {
+    throw std::runtime_error("there is no such kernel\nat line 3");
+  }
+};
+
+TEST_F(DenseModelKindTest, WhatItThrowsEndsTheTraining) {
+  const DenseModelKind kind("regression", [](const DenseSizes&) { return std::make_unique<Throwing>(); });
+  TrainerOptions wanted = options(kind);
+  wanted.batch = 100, wanted.data_shards = 2;
+  const Status status = trained(wanted).status;
+  EXPECT_EQ(status.code(), Code::kUsage);
+  EXPECT_NE(
+      status.message().find("model regression: it fails on a batch of 50 rows: there is no such kernel"),
+      std::string::npos)
+      << status.message();
+  EXPECT_EQ(status.message().find("line 3"), std::string::npos) << status.message();
 }
 
 TEST_F(DenseModelKindTest, TakesItsDefaultsAndHiddenWidths) {

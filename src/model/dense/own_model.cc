@@ -1,6 +1,9 @@
 // An application's dense model as a model of the trainer.
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <limits>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -12,6 +15,8 @@ namespace thalweg {
 namespace {
 
 constexpr std::uint64_t kRowsMax = 1u << 24, kOwnRowFloatsMax = 1u << 24;
+
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 class OwnModel final : public Model {
  public:
@@ -36,6 +41,7 @@ class OwnModel final : public Model {
                    std::span<float> scores, std::span<const std::span<float>> grads) override {
     return learn(batch, rows, scores, grads);
   }
+  Status failure() const override { return failure_; }
 
  private:
   LossSum learn(const LocalBatch& batch, std::span<const std::span<const float>> rows,
@@ -48,7 +54,14 @@ class OwnModel final : public Model {
       weights = ones_;
     }
     LossSum sum;
-    sum.loss = own_->learn({batch.size(), inputs_, all.labels, weights}, rows, scores, grads);
+    failure_ = ok_status();
+    try {
+      sum.loss = own_->learn({batch.size(), inputs_, all.labels, weights}, rows, scores, grads);
+    } catch (const std::exception& error) {
+      failure_ = {Code::kUsage, "model " + spec_.name + ": it fails on a batch of " +
+                                    std::to_string(batch.size()) + " rows: " + first_line(error.what())};
+      sum.loss = std::numeric_limits<double>::quiet_NaN();
+    }
     sum.rows = batch.size();
     for (const float weight : weights) sum.weight += static_cast<double>(weight);
     return sum;
@@ -58,6 +71,7 @@ class OwnModel final : public Model {
   const std::unique_ptr<DenseModel> own_;
   const std::vector<DenseParameter> parameters_;
   std::vector<float> inputs_, ones_;
+  Status failure_;
 };
 
 bool can_be(const DenseParameter& parameter) {
