@@ -208,6 +208,9 @@ struct TrainerOptions {
   // Called on the thread that called run(): ten times a second, and after each pass.
   std::function<void(const TrainProgress&)> on_progress;
   std::function<void(const TrainEpoch&)> on_epoch;
+  // As on_epoch, once for each pass and in their order, while no data shard goes on: where it returns false
+  // the pass is the last one, of a sweep also the training. Neither with a state nor with checkpoints.
+  std::function<bool(const TrainEpoch&)> after_epoch;
   // A line for people. On any thread.
   std::function<void(TrainMessage, const std::string& line)> on_message;
   // Where the scheduler of a job over several processes is, for job_status(); on the thread of run().

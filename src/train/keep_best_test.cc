@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -77,6 +81,54 @@ TEST_F(KeepBest, PatienceEndsATrainingThatGetsNoBetter) {
   const TrainResult replicas = run(options_);
   ASSERT_TRUE(replicas.status.ok()) << replicas.status.message();
   EXPECT_EQ(replicas.epochs.size(), replicas.kept_epoch + 2u);
+}
+
+TEST_F(KeepBest, ATrainingIsToldToEndAfterAPass) {
+  options_.keep_best = false;
+  options_.on_progress = [](const TrainProgress&) {};
+  std::map<std::string, std::set<std::uint64_t>> digests;
+  for (const char* algorithm : {"sync", "local:4", "ssp:4"}) {
+    for (const std::uint32_t threads : {1u, 3u}) {
+      SCOPED_TRACE(fmt::format("{} on {} threads", algorithm, threads));
+      TrainerOptions whole = options_;
+      whole.algorithm = algorithm, whole.threads = threads, whole.epochs = 3;
+      TrainerOptions told = whole;
+      std::vector<std::uint32_t> heard;
+      told.epochs = 1000;
+      told.after_epoch = [&heard](const TrainEpoch& epoch) {
+        heard.push_back(epoch.number);
+        return epoch.number < 3;
+      };
+      const TrainResult expected = run(whole), ended = run(told);
+      ASSERT_TRUE(ended.status.ok()) << ended.status.message();
+      EXPECT_EQ(heard, (std::vector<std::uint32_t>{1, 2, 3}));
+      EXPECT_EQ(ended.epochs.size(), 3u);
+      EXPECT_EQ(ended.kept_epoch, 3u);
+      EXPECT_EQ(ended.examples, expected.examples);
+      digests[algorithm].insert(ended.model_digest);
+      if (std::string(algorithm) == "sync") digests[algorithm].insert(expected.model_digest);
+    }
+  }
+  EXPECT_EQ(digests["sync"].size(), 1u);
+  EXPECT_EQ(digests["local:4"].size(), 1u);
+}
+
+TEST_F(KeepBest, EachPassIsToldBeforeTheNext) {
+  for (const std::uint32_t epochs : {1u, 200u}) {
+    TrainerOptions told = with(epochs, false);
+    std::vector<std::uint32_t> heard, expected(epochs);
+    std::iota(expected.begin(), expected.end(), 1u);
+    told.after_epoch = [&](const TrainEpoch& epoch) {
+      heard.push_back(epoch.number);
+      return true;
+    };
+    const TrainResult all = run(told);
+    EXPECT_EQ(heard, expected);
+    EXPECT_EQ(all.model_digest, run(with(epochs, false)).model_digest);
+  }
+  options_.after_epoch = [](const TrainEpoch&) { return true; };
+  options_.checkpoint.directory = folder_ / "kept";
+  EXPECT_EQ(refused(options_).code(), Code::kUsage);
 }
 
 TEST_F(KeepBest, AModelThatIsWorseThanNoneIsNotSaved) {

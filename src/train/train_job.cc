@@ -23,6 +23,8 @@ namespace {
 
 constexpr Duration kCheckpointGrace = std::chrono::seconds(20);  // For the last one.
 
+constexpr Duration kProgressEvery = std::chrono::milliseconds(100);
+
 constexpr const char* kLostHint =
     "start the job again: what a lost node held is gone. Signal 9 that nobody sent is the kernel's when "
     "memory "
@@ -328,6 +330,11 @@ std::size_t TrainJob::tell_epochs(std::size_t told, Cluster& cluster) {
     }
     epoch.costs = costs(cluster.view().counters, epoch.costs.steps);
     if (options_.on_epoch) options_.on_epoch(epoch);
+    if (!options_.after_epoch || enough_) continue;
+    if (!options_.after_epoch(epoch)) enough_ = told_to_end_ = true;
+    const std::lock_guard lock(epochs_mutex_);
+    heard_ = told + 1;
+    heard_more_.notify_all();
   }
   return told;
 }
@@ -356,6 +363,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   const auto elapsed = [this] { return now() - Instant{}; };
   for (const std::string& text : notes_) say(TrainMessage::kNote, text);
   bool closed = false, asked = false;
+  Duration next{};
   std::size_t told = remembered_;
   const auto tell_news = [this] {
     for (const std::string& text : take_news()) say(TrainMessage::kNote, text);
@@ -378,7 +386,9 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
     if (enough_ && !std::exchange(asked, true)) cluster.close();
     tell_news();
     if (ending_) end_by_checkpoint(cluster);
-    if (!options_.on_progress) continue;
+    // It looks more often where passes are told at once.
+    if (!options_.on_progress || (options_.after_epoch && elapsed() < next)) continue;
+    next = elapsed() + kProgressEvery;
     TrainProgress shown = missing.empty() ? progress(cluster.view()) : TrainProgress();
     shown.elapsed = elapsed();
     shown.missing = missing;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -64,6 +65,8 @@ class TrainJob {
   Status look_at_resume() { return resume_ ? look_at_all(*resume_) : ok_status(); }
   // Once it has run: whether that was found damaged while it was loaded.
   bool found_damage() const { return found_damage_; }
+  // Whether after_epoch has ended it.
+  bool was_told_to_end() const { return told_to_end_; }
 
  private:
   explicit TrainJob(TrainerOptions options) : options_(std::move(options)) {}
@@ -126,6 +129,8 @@ class TrainJob {
   Task<Status> stage_elsewhere(ShardStore& store, Status refused, Staged& staged);
   // Of TrainSpec::shows_passes: stages the best model so far, and ends the training once that is long ago.
   Task<Status> show_pass(ShardStore& store, std::uint32_t epoch);
+  // Waits until after_epoch has been told of all of epochs_, or the job is to end.
+  Task<Status> hear(ShardStore& store);
   // Commits staged_, or else what the servers have, unless it is worse than none.
   Task<Status> save(ShardStore& store);
   Status commit();
@@ -186,7 +191,9 @@ class TrainJob {
   std::mutex epochs_mutex_;        // Guards epochs_ while the job runs.
   // Written by the observer's turns; all but epochs_ is read once the job is over.
   std::vector<EpochNumbers> epochs_;
-  Instant begun_{}, trained_{};  // When all shards could read their rows, and had done all passes.
+  std::atomic<std::size_t> heard_{0};   // Of these, those that after_epoch was told of.
+  std::condition_variable heard_more_;  // With epochs_mutex_.
+  Instant begun_{}, trained_{};         // When all shards could read their rows, and had done all passes.
   std::uint64_t digest_ = 0;
   std::uint64_t model_rows_ = 0;
   bool collected_ = false;  // The whole model, and saved if that was asked for.
@@ -194,7 +201,8 @@ class TrainJob {
   std::optional<BestSoFar> best_;    // Where a state or checkpoints know of it.
   std::uint32_t remembered_ = 0;     // Passes of epochs_ that a job before, with checkpoints, has made;
   std::uint32_t shown_ = 0;          // with these, those that another scheduler's observer has seen to.
-  std::atomic<bool> enough_{false};  // No pass was better for long: training ends.
+  std::atomic<bool> enough_{false};  // No pass was better for long, or it was told to: training ends.
+  std::atomic<bool> told_to_end_{false};
   std::optional<double> save_below_;
   bool loaded_ = false;     // Before the observer came.
   std::string not_kept_;    // As TrainResult has it.

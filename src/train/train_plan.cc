@@ -306,13 +306,19 @@ void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
 }
 
 // Whether the best pass's model is kept, for which the observer must see each.
-Status choose_kept(const TrainerOptions& options, TrainSpec& spec) {
+Status choose_kept(const TrainerOptions& options, TrainPlan& plan) {
+  TrainSpec& spec = plan.spec;
   const bool best = options.keep_best.value_or(spec.has_valid() && BestSoFar::check(options).ok());
   if (!best && options.patience != 0)
     return {Code::kUsage, "--patience goes with --keep best, which needs held-out rows"};
   if (best && !spec.has_valid())
     return {Code::kUsage, "--keep best needs held-out rows; expected --valid or --valid-part too"};
-  spec.shows_passes = best && spec.epochs > 1;
+  const CheckpointOptions& checkpoint = options.checkpoint;
+  const bool goes_on = !options.state.empty() || !checkpoint.directory.empty() || !checkpoint.resume.empty();
+  if (options.after_epoch && goes_on)
+    return {Code::kUsage, "after_epoch: expected neither --state nor --checkpoint or --resume beside it"};
+  plan.keeps_best = best && spec.epochs > 1;
+  spec.shows_passes = plan.keeps_best || options.after_epoch;
   return ok_status();
 }
 
@@ -383,7 +389,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
 
   Status status = of_text ? plan_text(options, **kind, spec) : choose_inputs(options, spec);
   if (status.ok()) status = plan_pipe(options, spec);
-  if (status.ok()) status = choose_kept(options, spec);
+  if (status.ok()) status = choose_kept(options, plan);
   if (!status.ok()) return status;
   if (status = plan_rows(options, **kind, spec); !status.ok()) return status;
   if (status = plan_ages(options, **kind, spec); !status.ok()) return status;
@@ -450,6 +456,7 @@ TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
   options.exchange = spec.exchange.empty() ? "servers" : spec.exchange;
   options.loss = model.loss;
   options.epochs = spec.epochs;
+  options.keep_best = plan.keeps_best;
   options.data_shards = spec.shards;
   if (spec.has_valid() && options.valid.empty() && options.valid_part == 0)
     options.valid = spec.valid.paths.front();

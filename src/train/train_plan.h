@@ -14,6 +14,7 @@ namespace thalweg {
 
 struct TrainPlan {
   TrainSpec spec;
+  bool keeps_best = false;  // Of several passes.
   Consistency consistency;
   std::shared_ptr<DataSet> pipe;  // The training data when it can be opened once only; null otherwise.
   std::vector<std::string> notes, warnings;  // For people.

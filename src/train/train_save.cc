@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -184,15 +186,29 @@ std::vector<EpochNumbers> TrainJob::kept_epochs() const {
 Task<Status> TrainJob::show_pass(ShardStore& store, std::uint32_t epoch) {
   const auto best = best_epoch(spec().model.loss, epochs_);
   const std::size_t newest = epochs_.size() - 1;
-  if (best == newest && newest >= shown_) {
+  if (*options_.keep_best && best == newest && newest >= shown_) {
     if (Status status = co_await stage(store); !status.ok()) co_return status;
   }
-  enough_ = options_.patience != 0 && newest - best.value_or(0) >= options_.patience;
+  if (options_.after_epoch) {
+    if (Status status = co_await hear(store); !status.ok()) co_return status;
+  }
+  if (options_.patience != 0 && newest - best.value_or(0) >= options_.patience) enough_ = true;
   if (enough_) co_return ok_status();  // The end that is asked for lets the shards go.
   const Status shown = (co_await store.barrier(observers_barrier(epoch))).status;
   // Now it is known by whoever takes the job up which one is the best.
   if (shown.ok() && best_ && staged_ && !staged_->kept_at.empty()) forget_other_bests(staged_->kept_at);
   co_return shown;
+}
+
+// The thread of run() may be the one that has this turn.
+Task<Status> TrainJob::hear(ShardStore& store) {
+  constexpr auto kPatience = std::chrono::milliseconds(1);
+  while (heard_ < epochs_.size() && !store.closing()) {
+    if (const Status status = (co_await store.yield()).status; !status.ok()) co_return status;
+    std::unique_lock lock(epochs_mutex_);
+    heard_more_.wait_for(lock, kPatience, [this] { return heard_ >= epochs_.size(); });
+  }
+  co_return ok_status();
 }
 
 Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {

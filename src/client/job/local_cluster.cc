@@ -50,8 +50,19 @@ LocalCluster::~LocalCluster() {
 }
 
 bool LocalCluster::wait(Duration wait) {
-  return driver_.wait_until(
-      kScheduler, [this] { return scheduler_.finished(); }, driver_.now() + wait);
+  bool over = false;
+  const auto done = [&] {
+    over = scheduler_.finished();
+    return over || told_.load();
+  };
+  driver_.wait_until(kScheduler, done, driver_.now() + wait);
+  told_ = false;
+  return over;
+}
+
+void LocalCluster::tell() {
+  told_ = true;
+  driver_.look_again(kScheduler);
 }
 
 Status LocalCluster::status() {

@@ -1,6 +1,7 @@
 // The embedded cluster: scheduler, servers and workers in this process, frames by reference, no sockets.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,6 +41,8 @@ class LocalCluster final : public JobCluster {
   void stop(const Status& status) override;
   void ask_checkpoint() override;
   void complete_checkpoint(std::uint64_t number, const Status& status, bool whole_next) override;
+  // Ends wait(), or the next one, ahead of its time; from any thread, and from turns of workers.
+  void tell();
 
   Status wait_started() override;
   bool has_shards() const override { return true; }
@@ -54,6 +57,7 @@ class LocalCluster final : public JobCluster {
   InProcess driver_;
   Scheduler scheduler_;
   std::uint32_t shards_;
+  std::atomic<bool> told_{false};
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Worker> observer_;

@@ -160,8 +160,8 @@ bool InProcess::wait_until(NodeId id, const std::function<bool()>& done, Instant
   bool holds = false;
   for (;;) {
     acquire_waiting(*actor);
-    holds = done();
     const std::uint64_t seen = actor->turns.load() + 1;  // What the release below makes it.
+    holds = done();
     release(*actor, out);
     if (holds) break;
     const auto changed = [&] { return actor->turns.load() != seen; };
@@ -175,6 +175,14 @@ bool InProcess::wait_until(NodeId id, const std::function<bool()>& done, Instant
   const std::unique_lock lock(mutex_);  // What this thread would have run next needs another one.
   if (!ready_.empty() && sleepers_ > 0) wake_.notify_one();
   return holds;
+}
+
+void InProcess::look_again(NodeId id) {
+  Actor* actor = find(id);
+  if (actor == nullptr) return;
+  actor->turns.fetch_add(1);
+  const std::unique_lock lock(mutex_);
+  if (sleepers_ > 0) wake_.notify_all();
 }
 
 InProcess::Actor* InProcess::find(NodeId id) const {

@@ -50,6 +50,8 @@ class InProcess {
   // Blocks until `done`, evaluated in turns of the node, is true; meanwhile the calling thread runs turns of
   // any node. False after `deadline`, stop() or when there is no such node.
   bool wait_until(NodeId id, const std::function<bool()>& done, Instant deadline = kNever);
+  // Has callers of wait_until(id) evaluate `done` again; from inside turns of other nodes too.
+  void look_again(NodeId id);
 
   Instant now() const { return clock_.now(); }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "net/echo_node_for_test.h"
 #include "net/real_clock.h"
@@ -181,6 +182,24 @@ TEST(InProcess, WaitsEndAtTheirDeadlineAndAtStop) {
   std::thread stopper([&] { net.stop(); });
   EXPECT_FALSE(net.wait_until(kEchoNode, [] { return false; }));
   stopper.join();
+}
+
+TEST(InProcess, AWaitLooksAgainWhenItIsTold) {
+  const RealClock clock;
+  EchoNode echo;
+  InProcess net(clock);
+  net.add(kEchoNode, echo);
+  for (int round = 0; round < 1000; ++round) {
+    std::atomic<bool> told{false};
+    std::thread teller([&] {
+      told = true;
+      net.look_again(kEchoNode);
+    });
+    EXPECT_TRUE(net.wait_until(
+        kEchoNode, [&] { return told.load(); }, net.now() + 60s));
+    teller.join();
+  }
+  EXPECT_LT(net.now() - Instant{}, 60s);
 }
 
 TEST(InProcess, ManyCallersShareOneNode) {

@@ -103,7 +103,7 @@ TrainResult Trainer::Impl::run_sweep() {
   TrainResult best = failed({Code::kNonFinite, "none of the trainings has a finite loss on held-out rows"});
   double least = std::numeric_limits<double>::infinity();
   std::size_t kept = points.size();
-  for (std::size_t i = 0; i < points.size() && !closing; ++i) {
+  for (std::size_t i = 0; i < points.size() && !closing && !job->was_told_to_end(); ++i) {
     if (given.on_message) {
       given.on_message(TrainMessage::kNote,
                        fmt::format("training {} of {}: {}", i + 1, points.size(), point_text(points[i])));
@@ -165,6 +165,7 @@ TrainResult Trainer::Impl::run_job() {
   };
   cluster.observer = job->observer();
   LocalCluster local(std::move(cluster));
+  if (options.after_epoch) job->live_by({}, [&local] { local.tell(); });
   return job->run(local, servers, workers);
 }
 
