@@ -33,8 +33,17 @@ class Listener {
         on_message_(std::move(on_message)) {}
 
   void listen(TrainerOptions& options) {
-    options.on_progress = [this](const TrainProgress& progress) { tell(on_progress_, progress); };
-    options.on_epoch = [this](const TrainEpoch& epoch) { tell(on_epoch_, epoch); };
+    options.on_progress = [this](const TrainProgress& progress) {
+      if (is_over()) return;
+      tell(on_progress_, progress);
+      if (is_over()) trainer_->close();
+    };
+    if (!on_epoch_.is_none()) {
+      options.after_epoch = [this](const TrainEpoch& epoch) {
+        tell(on_epoch_, epoch);
+        return !is_over();
+      };
+    }
     options.on_message = [this](TrainMessage kind, const std::string& line) {
       const nb::gil_scoped_acquire gil;
       try {
@@ -52,7 +61,14 @@ class Listener {
   bool stopped() const { return stopped_; }
 
  private:
-  // Ends the training where the callback returns False or throws, or a signal's handler does.
+  bool is_over() const { return thrown_ || stopped_; }
+  // Of Python or of numpy; 0 and other false answers are none.
+  static bool is_false(const nb::object& answer) {
+    if (answer.is(nb::handle(Py_False))) return true;
+    return nb::isinstance(answer, nb::module_::import_("numpy").attr("bool_")) &&
+           !nb::cast<bool>(nb::bool_(answer));
+  }
+  // Notes whether the callback returns False or throws, or a signal's handler does.
   template <class News>
   void tell(const nb::object& callback, const News& news) {
     const nb::gil_scoped_acquire gil;
@@ -61,11 +77,10 @@ class Listener {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (callback.is_none() || stopped_) return;
       const nb::object answer = callback(news);
-      stopped_ = answer.is(nb::handle(Py_False));
+      stopped_ = is_false(answer);
     } catch (nb::python_error& error) {
       thrown_.emplace(std::move(error));
     }
-    if (thrown_ || stopped_) trainer_->close();
   }
 
   nb::object on_progress_, on_epoch_, on_message_;
@@ -94,8 +109,8 @@ std::pair<TrainResult, bool> train(const nb::dict& given, const nb::dict& rows, 
     }
   }
   listener.rethrow();
-  const bool ended_early = result.complete && listener.stopped() && result.status.code() == Code::kAborted;
-  if (!ended_early) check(result.status);
+  const bool ended_early = result.complete && listener.stopped();
+  if (!ended_early || result.status.code() != Code::kAborted) check(result.status);
   return {std::move(result), ended_early};
 }
 

@@ -128,6 +128,39 @@ def test_progress_is_told_and_may_stop(clicks):
         thalweg.train(*clicks, epochs=50_000, on_epoch=lambda epoch: 1 / 0)
 
 
+@pytest.mark.parametrize("options", [{}, {"model": "fm", "rank": 2}, {"threads": 1}, {"valid_part": 10}],
+                         ids=["lr", "fm", "one thread", "held out"])
+def test_a_pass_is_told_before_the_next_and_may_be_the_last(clicks, options):
+    told, main = [], threading.current_thread()
+
+    def enough(epoch):
+        told.append((epoch.number, threading.current_thread() is main))
+        return np.bool_(epoch.number < 4)
+
+    ended = thalweg.train(*clicks, epochs=50_000, on_epoch=enough, keep="last" if options.get("valid_part") else None,
+                          **options)
+    assert told == [(number, True) for number in range(1, 5)]
+    assert ended.stopped and ended.kept_epoch == 4 == len(ended.epochs)
+    whole = thalweg.train(*clicks, epochs=4, keep="last" if options.get("valid_part") else None, **options)
+    assert ended.model.digest == whole.model.digest and not whole.stopped
+
+
+def test_every_pass_is_told(clicks):
+    for epochs in 1, 300:
+        told = []
+        thalweg.train(clicks[0][:50], clicks[1][:50], epochs=epochs, keep_bad=True,
+                      on_epoch=lambda epoch: told.append(epoch.number))
+        assert told == list(range(1, epochs + 1))
+    assert thalweg.train(*clicks, epochs=2, on_epoch=lambda epoch: 0).kept_epoch == 2
+
+
+def test_a_pass_that_ends_a_sweep(clicks):
+    told = []
+    ended = thalweg.train(*clicks, epochs=3, valid_part=10, sweep="rate=0.05,0.1,0.2",
+                          on_epoch=lambda epoch: told.append(epoch.number) or len(told) < 5)
+    assert told == [1, 2, 3, 1, 2] and ended.stopped and len(ended.sweep) == 2
+
+
 def test_other_threads_run_meanwhile(clicks):
     seen = []
     thread = threading.Thread(target=lambda: seen.extend(thalweg.train(*clicks, epochs=3).epochs))

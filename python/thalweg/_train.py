@@ -97,8 +97,11 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     column_fields: for ffm, the field of each column of a matrix.
     init: a model, or the directory of one, that the training goes on with.
     out: where the model is saved; by default it lives as long as `TrainResult.model`.
-    progress: True writes a line to standard error; a function gets a `TrainProgress` ten times a second. Where it,
-        or `on_epoch`, returns False, the training ends early and keeps what it has learnt.
+    progress: True writes a line to standard error; a function gets a `TrainProgress` ten times a second. Where it
+        returns False, the training ends early, wherever it is, and keeps what it has learnt.
+    on_epoch: gets a `TrainEpoch` once after each pass, in order, while the training waits. Where it returns False, that
+        pass is the last: the model is the one of as many epochs, or the best of these where the best is kept; of a
+        sweep the training is the last too.
     options: other flags of `thalweg train`, with underscores: factor_rate=, algorithm="ssp:4", memory=, ...
 
     Errors: ValueError (thalweg.InputError) for wrong arguments and data, OSError, TimeoutError, RuntimeError; all
