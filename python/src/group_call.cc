@@ -109,6 +109,10 @@ void take_arrays(const Group& group, HeldCall& held) {
     raise({Code::kUsage, "the arrays of a call: expected elements of one type"});
   }
   const std::size_t in = held.in ? held.in->size() : 0, out = held.out ? held.out->size() : 0;
+  if (call.operation == Operation::kScatter && group.rank() == call.root && in % group.size() != 0) {
+    raise({Code::kUsage,
+           fmt::format("{} elements to scatter, expected as many for each of {} ranks", in, group.size())});
+  }
   const Sizes sizes = sizes_of(group, call, in, out);
   call.count = sizes.whole;
   if (sizes.out && held.out && out != *sizes.out) {

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from ranks import on_ranks
-from thalweg import Group
+from thalweg import Group, InputError
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.int64, np.uint64])
@@ -136,7 +136,7 @@ def test_wrong_calls(call, text):
 def test_read_only_arrays_are_not_written():
     data = np.zeros(4)
     data.flags.writeable = False
-    with pytest.raises(TypeError):
+    with pytest.raises(InputError, match="read-only"):
         Group.in_process(1)[0].all_reduce(data)
 
 
@@ -154,3 +154,28 @@ def test_processes_join(transport, free_address):
     ranks = [subprocess.Popen([sys.executable, "-c", RANK, str(rank), free_address, transport],
                               stdout=subprocess.PIPE, text=True) for rank in range(3)]
     assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["0 3\n", "1 3\n", "2 3\n"]
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda group: group.all_reduce_sparse([1], [[1.0]], op="max"), "op 'max' of sparse rows; expected sum or mean"),
+    (lambda group: group.scatter(np.arange(7.0), np.zeros(2)), "7 elements to scatter, expected as many for each of 3"),
+    (lambda group: group.all_reduce([1.0, 2.0]), "data: a list; expected an array"),
+    (lambda group: group.reduce_scatter(np.zeros(3), [0.0]), "out: a list; expected an array"),
+    (lambda group: group.broadcast(read_only(np.zeros(3)), wait=False), "read-only"),
+    (lambda group: group.weighted_mean([1.0], 1), "data: a list"),
+    (lambda group: group.allocate((-1,)), "expected no negative size"),
+])
+def test_what_is_no_array_is_refused_in_words(call, text):
+    with pytest.raises(InputError, match=text):
+        call(Group.in_process(3)[0])
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+def test_an_empty_array_is_allocated():
+    group = Group.in_process(1)[0]
+    assert group.allocate((0,)).shape == (0,) and group.allocate((3, 0), np.float64).shape == (3, 0)
+    assert group.allocate(2, np.int64).tolist() == [0, 0]

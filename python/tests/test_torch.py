@@ -39,6 +39,25 @@ def test_modules_train_alike():
     assert torch.equal(first, second)
 
 
+def test_buffers_of_any_type_are_broadcast():
+    dtypes = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.complex64, torch.int64]
+
+    def program(group):
+        module = torch.nn.BatchNorm1d(3)
+        for at, dtype in enumerate(dtypes):
+            module.register_buffer(f"more{at}", torch.tensor([[1, 0, 1], [at, 1, 7]]).to(dtype) * (group.rank + 1))
+        module.register_buffer("flag", torch.tensor(group.rank == 1))
+        module.register_buffer("none", torch.zeros(0, dtype=torch.bool))
+        module.register_buffer("turned", (torch.arange(6, dtype=torch.uint8).reshape(2, 3) + group.rank).t())
+        broadcast_parameters(module, group, root=1)
+        return module.state_dict()
+
+    first, second = on_ranks(2, program)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert first["flag"].item() is True and first["turned"][0].tolist() == [1, 4]
+    assert first["more2"].tolist() == [[2, 0, 2], [4, 2, 14]]
+
+
 def test_rows_of_tables_have_gradients():
     with Job([Table("items", dim=3, rule="sgd", numbers={"rate": 0.5})]) as job:
         kv = KVStore(job.store())

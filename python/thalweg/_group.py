@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+import contextlib
+from typing import Any, Iterator, Optional, Sequence
 
 import numpy as np
 
 from . import _core
+from ._errors import InputError
 
 Work = _core.Work
 
@@ -64,7 +66,8 @@ class Group:
 
     def weighted_mean(self, data: Any, weight: float) -> Any:
         """In place the mean of all ranks' data by their weights."""
-        self._core.weighted_mean(data, weight)
+        with _clear_errors(data, data):
+            self._core.weighted_mean(data, weight)
         return data
 
     def reduce(self, data: Any, out: Any = None, *, root: int = 0, op: str = "sum", wait: bool = True,
@@ -118,6 +121,8 @@ class Group:
 
     def all_reduce_sparse(self, keys: Any, rows: Any, *, op: str = "sum") -> tuple[np.ndarray, np.ndarray]:
         """The union of all ranks' keys, which ascend, and the sum, or mean, of the rows that each rank has of them."""
+        if op not in ("sum", "mean"):
+            raise InputError(f"op '{op}' of sparse rows; expected sum or mean", "USAGE")
         keys = np.ascontiguousarray(keys, dtype=np.uint64)
         rows = np.ascontiguousarray(rows, dtype=np.float32)
         return self._core.all_reduce_sparse(keys, rows.reshape(len(keys), -1) if len(keys) else rows, op == "mean")
@@ -133,12 +138,36 @@ class Group:
 
     def allocate(self, shape: Any, dtype: Any = np.float32) -> np.ndarray:
         """Zeros in memory that ranks of one machine share, so that large operations on it copy less."""
-        count = int(np.prod(shape))
-        return self._core.allocate(max(1, count * np.dtype(dtype).itemsize)).view(dtype)[:count].reshape(shape)
+        dtype, sizes = np.dtype(dtype), np.atleast_1d(np.asarray(shape, dtype=np.int64))
+        if (sizes < 0).any():
+            raise InputError(f"shape {shape}: expected no negative size", "USAGE")
+        count = int(np.prod(sizes))
+        return self._core.allocate(max(1, count) * dtype.itemsize).view(dtype)[:count].reshape(shape)
 
     def _call(self, operation: str, data: Any, out: Any, result: Any, wait: bool, **words: Any) -> Any:
         call = _core.CallWords(**words)
-        if not wait:
-            return self._core.start(operation, data, out, call)
-        self._core.run(operation, data, out, call)
+        with _clear_errors(data, out):
+            if not wait:
+                return self._core.start(operation, data, out, call)
+            self._core.run(operation, data, out, call)
         return result
+
+
+@contextlib.contextmanager
+def _clear_errors(data: Any, out: Any) -> Iterator[None]:
+    """Says what is wrong with arrays that the core does not take."""
+    try:
+        yield
+    except TypeError:
+        raise InputError(_why_refused(data, out), "USAGE") from None
+
+
+def _why_refused(data: Any, out: Any) -> str:
+    for name, array in (("data", data), ("out", out)):
+        known = hasattr(array, "__dlpack__") or hasattr(array, "__array_interface__")
+        if array is not None and not known:
+            return f"{name}: a {type(array).__name__}; expected an array of numpy's, or one that speaks DLPack"
+    if isinstance(out, np.ndarray) and not out.flags.writeable:
+        return "the array for the result is read-only; expected one that may be written to"
+    kinds = " and ".join(str(getattr(array, "dtype", type(array).__name__)) for array in (data, out) if array is not None)
+    return f"arrays of {kinds}: expected such in main memory, of numbers, which may be written to where results go"

@@ -15,13 +15,27 @@ import torch
 from ._group import Group, Work
 from ._job import Store
 
+_MOVED = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32, torch.int64)
+
 __all__ = ["KVStore", "all_reduce_hook", "average_gradients", "broadcast_parameters"]
 
 
 def broadcast_parameters(module: torch.nn.Module, group: Group, root: int = 0) -> None:
     """Everywhere the parameters and buffers that `root` has."""
     for tensor in list(module.parameters()) + list(module.buffers()):
-        _in_place(tensor.data, lambda data: group.broadcast(data, root=root))
+        _in_place(tensor.data, lambda data: _broadcast(data, group, root))
+
+
+def _broadcast(whole: torch.Tensor, group: Group, root: int) -> None:
+    if whole.numel() == 0:
+        return
+    if whole.dtype in _MOVED:
+        group.broadcast(whole, root=root)
+        return
+    bytes_ = whole.reshape(-1).view(torch.uint8)  # Groups have no type of their own for these.
+    wide = bytes_.to(torch.int32)
+    group.broadcast(wide, root=root)
+    bytes_.copy_(wide)
 
 
 def average_gradients(module: torch.nn.Module, group: Group, **how: Any) -> None:
