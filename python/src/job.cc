@@ -18,10 +18,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/rule_fields.h"
+#include "base/word_list.h"
 #include "bindings.h"
 #include "errors.h"
 #include "new_array.h"
@@ -85,18 +87,45 @@ class SharedJob {
   std::optional<Job> job_;
 };
 
-// The keys of one call: those of a sparse table in any order and repeated, or a block of a dense one.
+// The keys of one call as they travel: each once, or a block of a dense table.
 struct CallKeys {
   Keys keys;
   std::vector<std::uint32_t> at;  // Of each key given, its row among the call's; empty: they are the same.
   std::size_t count() const { return at.empty() ? keys.size() : at.size(); }
 };
 
-CallKeys sparse_keys(const TableSpec& table, const KeyArray& array) {
-  const std::span<const Key> keys(array.data(), array.size());
-  if (table.kind != TableSpec::Kind::kSparse) {
-    raise({Code::kUsage, fmt::format("table {} is dense: expected a range of rows", table.name)});
+// The block from the least to the greatest. `pushes`: none of it may be left out, since rules see all of it.
+CallKeys rows_of_dense(const TableSpec& table, std::span<const Key> keys, bool pushes) {
+  if (keys.empty()) return {Keys::block(0, 0), {}};
+  const auto [least, greatest] = std::minmax_element(keys.begin(), keys.end());
+  const Key first = *least;
+  if (*greatest >= table.rows) {
+    raise({Code::kUsage, fmt::format("row {} of dense table {}: expected one below {}", *greatest, table.name,
+                                     table.rows)});
   }
+  const std::uint64_t count = *greatest - first + 1;
+  CallKeys out{Keys::block(first, count), {}};
+  std::vector<bool> given(pushes ? count : 0);
+  bool in_order = keys.size() == count;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::uint64_t row = keys[i] - first;
+    in_order = in_order && row == i;
+    if (pushes) given[row] = true;
+    out.at.push_back(static_cast<std::uint32_t>(row));
+  }
+  if (in_order) out.at.clear();
+  const auto left_out = std::find(given.begin(), given.end(), false);
+  if (left_out == given.end()) return out;
+  raise(
+      {Code::kUsage,
+       fmt::format(
+           "rows pushed to dense table {} leave out row {}; expected all from the least to the greatest, {}",
+           table.name, first + static_cast<Key>(left_out - given.begin()), *greatest)});
+}
+
+CallKeys listed_keys(const TableSpec& table, const KeyArray& array, bool pushes) {
+  const std::span<const Key> keys(array.data(), array.size());
+  if (table.kind == TableSpec::Kind::kDense) return rows_of_dense(table, keys, pushes);
   if (std::find(keys.begin(), keys.end(), kReservedKey) != keys.end()) {
     raise({Code::kUsage, "key 2^64-1 is reserved"});
   }
@@ -113,12 +142,12 @@ CallKeys dense_keys(const TableSpec& table, std::uint64_t first, std::uint64_t r
   return {Keys::block(first, rows), {}};
 }
 
-CallKeys keys_of(const TableSpec& table, const nb::object& given) {
+CallKeys keys_of(const TableSpec& table, const nb::object& given, bool pushes) {
   if (nb::isinstance<nb::tuple>(given)) {
     const auto [first, rows] = nb::cast<std::pair<std::uint64_t, std::uint64_t>>(given);
     return dense_keys(table, first, rows);
   }
-  return sparse_keys(table, nb::cast<KeyArray>(given));
+  return listed_keys(table, nb::cast<KeyArray>(given), pushes);
 }
 
 // Sums the gradients of repeated keys.
@@ -166,7 +195,7 @@ class ShardHandle {
 
   void push(std::uint16_t table, const nb::object& given, const FloatArray& grads, Seconds timeout) const {
     const TableSpec& spec = job_->table(table);
-    const CallKeys keys = keys_of(spec, given);
+    const CallKeys keys = keys_of(spec, given, true);
     const Rows rows = gradients_of(spec, keys, grads);
     check(call([&](BlockingStore& store) {
       return store.push(TableId{table}, keys.keys, rows, timeout_of(timeout));
@@ -175,7 +204,7 @@ class ShardHandle {
   NewArray<float, nb::ndim<2>> pull(std::uint16_t table, const nb::object& given, bool looks,
                                     Seconds timeout) const {
     const TableSpec& spec = job_->table(table);
-    const CallKeys keys = keys_of(spec, given);
+    const CallKeys keys = keys_of(spec, given, false);
     return rows_as_given(spec, keys, value_of(call([&](BlockingStore& store) {
                            return looks ? store.read(TableId{table}, keys.keys, timeout_of(timeout))
                                         : store.pull(TableId{table}, keys.keys, timeout_of(timeout));
@@ -184,7 +213,7 @@ class ShardHandle {
   NewArray<float, nb::ndim<2>> push_pull(std::uint16_t table, const nb::object& given,
                                          const FloatArray& grads, Seconds timeout) const {
     const TableSpec& spec = job_->table(table);
-    const CallKeys keys = keys_of(spec, given);
+    const CallKeys keys = keys_of(spec, given, true);
     const Rows rows = gradients_of(spec, keys, grads);
     return rows_as_given(spec, keys, value_of(call([&](BlockingStore& store) {
                            return store.push_pull(TableId{table}, keys.keys, rows, timeout_of(timeout));
@@ -228,8 +257,10 @@ TableSpec make_table_spec(const std::string& name, std::uint32_t dim, std::uint6
   table.rows = rows;
   if (rows != 0) table.kind = TableSpec::Kind::kDense;
   const auto kind = rule_named(rule);
-  if (!kind || *kind == RuleKind::kCustom)
-    raise({Code::kUsage, fmt::format("no update rule is named '{}'", rule)});
+  if (!kind || *kind == RuleKind::kCustom) {
+    const std::vector<std::string_view> names(kRuleNames.begin(), kRuleNames.end() - 1);
+    raise({Code::kUsage, fmt::format("rule '{}' of table {}; expected {}", rule, name, any_of_words(names))});
+  }
   table.rule.kind = *kind;
   set_numbers(table.rule, numbers);
   constexpr const char* kInits[] = {"zero", "uniform", "normal", "constant"};

@@ -30,6 +30,20 @@ def test_repeated_keys_add_up_and_rows_come_in_order():
         assert job.stored[0] >= 2
 
 
+def test_keys_of_dense_tables_come_in_any_order():
+    with Job([Table("d", rows=6), Table("w")]) as job:
+        store = job.store()
+        store.push("d", np.array([3, 1, 2, 3]), [[3], [1], [2], [30]])
+        store.push("w", range(4, 0, -2), [[4], [2]])
+        store.advance()
+        assert store.pull("d", np.arange(5)).ravel().tolist() == [0, 1, 2, 33, 0]
+        assert store.pull("d", [5, 1, 1, 3]).ravel().tolist() == [0, 1, 1, 33]
+        assert store.read("d", range(3, 0, -2)).ravel().tolist() == [33, 1]
+        assert store.pull("d", []).shape == store.pull("d", range(0)).shape == (0, 1)
+        assert store.pull("w", range(2, 5)).ravel().tolist() == [2, 0, 4]
+        assert store.push_pull("d", (1, 0), [[1], [5]]).ravel().tolist() == [2, 5]
+
+
 def train(shards, threads, servers):
     """Least squares by two shards' halves of the rows."""
     random = np.random.default_rng(0)
@@ -83,7 +97,12 @@ def test_a_program_s_error_is_raised():
     (lambda s: s.pull("w", [0.5]), ValueError, "whole numbers"),
     (lambda s: s.pull("w", np.array([2**64 - 1], np.uint64)), ValueError, "reserved"),
     (lambda s: s.pull("d", range(3, 9)), ValueError, "expected a range of a dense table"),
-    (lambda s: s.pull("d", [1]), ValueError, "is dense"),
+    (lambda s: s.pull("d", range(-2, 3)), thalweg.InputError, "key -2: expected none below 0"),
+    (lambda s: s.pull("w", [3, -1]), thalweg.InputError, "key -1: expected none below 0"),
+    (lambda s: s.pull("d", [5]), thalweg.InputError, "row 5 of dense table d: expected one below 5"),
+    (lambda s: s.push("d", [4, 0, 2, 1], np.ones(4)), thalweg.InputError, "leave out row 3; expected all .*, 4"),
+    (lambda s: s.pull(7), thalweg.InputError, "table 7: expected one below 2"),
+    (lambda s: s.pull(0.5, [1]), thalweg.InputError, "table 0.5: expected a whole number"),
     (lambda s: s.push("w", [1], [[1, 2]]), ValueError, "2 floats pushed to table w"),
     (lambda s: s.push("w", [1], [[np.nan]]) or s.advance(), RuntimeError, "."),
 ])
@@ -95,13 +114,23 @@ def test_errors(call, error, text):
 def test_wrong_jobs_and_closed_ones():
     for tables, options in (([Table("w", rule="best")], {}), ([Table("w", numbers={"speed": 1})], {}),
                             ([Table("w", init="ones")], {}), ([Table("w")], {"consistency": "often"}),
-                            ([Table("w")], {"consistency": "bounded:x"}), ([Table("w", dim=0)], {})):
-        with pytest.raises(ValueError):
+                            ([Table("w")], {"consistency": "bounded:x"}), ([Table("w")], {"data_shards": 0}), ([Table("w")], {"servers": 1.5})):
+        with pytest.raises(thalweg.InputError):
             Job(tables, **options)
+    for numbers in {"dim": 0}, {"dim": -1}, {"dim": 1.5}, {"rows": -1}, {"seed": "x"}:
+        with pytest.raises(thalweg.InputError, match=f"{next(iter(numbers))} of table w .*: expected"):
+            Table("w", **numbers)
+    for consistency in "sync:3", "async:1", "bounded", "bounded:", "bounded:-1", "bounded:4294967296":
+        with pytest.raises(thalweg.InputError, match=f"consistency '{consistency}': expected sync, bounded:N or async"):
+            Job([Table("w")], consistency=consistency)
+    with pytest.raises(thalweg.InputError, match="rule 'best' of table w; expected add, .* or "):
+        Job([Table("w", rule="best")])
     with Job([Table("w")]) as job:
         store = job.store()
         with pytest.raises(ValueError, match="data shard 1: expected one below 1"):
             job.store(1)
+        with pytest.raises(thalweg.InputError, match="data shard -1: expected 0 at least"):
+            job.store(-1)
     with pytest.raises(RuntimeError, match="closed"):
         store.pull("w", [1])
     assert issubclass(thalweg.JobError, RuntimeError)

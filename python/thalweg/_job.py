@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from numbers import Integral
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -22,6 +23,9 @@ class Table:
     keys are 0 to rows - 1. Rules are "add", "sgd", "adagrad", "ftrl", "adam" and the others of docs/optimizers.md;
     `numbers` are theirs: rate, l1, l2, momentum, beta1, beta2, epsilon, initial_accumulator.
     A row begins as `init` says: "zero", "uniform" (in [-scale, scale)), "normal" or "constant".
+
+    Keys of a call come in any order and may repeat. Of a dense table a call carries all rows between the least and the
+    greatest key, so that those pushed must leave out none between them.
     """
 
     name: str
@@ -32,6 +36,11 @@ class Table:
     init: str = "zero"
     scale: float = 0.0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        _whole(self.dim, f"dim of table {self.name}", 1, 2**32)
+        _whole(self.rows, f"rows of table {self.name}", 0, 2**64)
+        _whole(self.seed, f"seed of table {self.name}", 0, 2**64)
 
 
 class Store:
@@ -106,14 +115,19 @@ class Job:
         self._tables = list(tables)
         self._names = {table.name: at for at, table in enumerate(self._tables)}
         kind, _, bound = consistency.partition(":")
-        if bound and not bound.isdigit():
+        steps = kind == "bounded" and bound.isascii() and bound.isdigit() and int(bound) < 2**32
+        if not steps and consistency not in ("sync", "async"):
             raise InputError(f"consistency '{consistency}': expected sync, bounded:N or async", "USAGE")
+        for name, number in (("data_shards", data_shards), ("servers", servers)):
+            _whole(number, name, 1, 2**32)
+        _whole(threads, "threads", 0, 2**32)
         specs = [_core.table_spec(**dataclasses.asdict(table)) for table in self._tables]
         self._core = _core.Job.start(specs, servers, data_shards, kind, int(bound or 0), threads, timeout)
         self.data_shards = data_shards
 
     def store(self, shard: int = 0) -> Store:
         """The calls of a data shard."""
+        _whole(shard, "data shard", 0, self.data_shards)
         return Store(self, shard)
 
     def run(self, program: Callable[[Store], None]) -> None:
@@ -167,7 +181,17 @@ class Job:
             if table not in self._names:
                 raise InputError(f"no table is named '{table}'; there are {', '.join(self._names)}", "USAGE")
             return self._names[table]
+        _whole(table, "table", 0, len(self._tables))
         return table
+
+
+def _whole(number: Any, name: str, least: int, end: int) -> None:
+    if isinstance(number, (bool, np.bool_)) or not isinstance(number, Integral):
+        raise InputError(f"{name} {number!r}: expected a whole number", "USAGE")
+    if not least <= number < end:
+        expected = f"{least} at least" if number < least else f"one below {end}"
+        raise InputError(f"{name} {number}: expected {expected}", "USAGE")
+
 
 
 def _floats(grads: Any) -> np.ndarray:
@@ -181,10 +205,14 @@ def _keys(keys: Keys, job: Job, table: Union[str, int]) -> Any:
             raise InputError(f"keys are missing: table {table} is not dense", "USAGE")
         return (0, rows)
     if isinstance(keys, range):
-        if keys.step != 1:
-            raise InputError("a range of rows: expected step 1", "USAGE")
-        return (keys.start, len(keys))
+        if len(keys) and min(keys[0], keys[-1]) < 0:
+            raise InputError(f"key {min(keys[0], keys[-1])}: expected none below 0", "USAGE")
+        if keys.step == 1 and job._tables[job._table(table)].rows:
+            return (keys.start if keys else 0, len(keys))
+        keys = np.arange(keys.start, keys.stop, keys.step)
     array = np.asarray(keys)
     if array.size and array.dtype.kind not in "iu":
         raise InputError(f"keys of {array.dtype}, expected whole numbers", "USAGE")
+    if array.size and array.dtype.kind == "i" and array.min() < 0:
+        raise InputError(f"key {array.min()}: expected none below 0", "USAGE")
     return np.ascontiguousarray(array.ravel(), dtype=np.uint64)
