@@ -28,7 +28,11 @@ class SavedModel {
  public:
   enum class Answer : std::uint8_t {
     kPrediction,  // A probability for logistic loss.
-    kScore        // What the prediction is made of, the log of the odds for logistic loss.
+    kScore,       // What the prediction is made of, the log of the odds for logistic loss.
+    // Of a model of classes, classes() numbers a row, one row after the other: the score of each class, or by
+    // softmax its probability. kUsage for others.
+    kClassScore,
+    kClassProbability
   };
   // `more`: models of the application's own. Errors: kModel.
   static Result<SavedModel> load(const std::string& directory, const TrainParts& more = {});
@@ -38,6 +42,7 @@ class SavedModel {
 
   const std::string& model() const;  // "lr", "fm", ...
   Loss loss() const;
+  std::uint32_t classes() const;  // 0: it is not one of classes.
   // How it was trained, as flags would say it; what it did on the rows it was trained on and held-out ones.
   const std::map<std::string, std::string>& options() const;
   const std::map<std::string, double>& metrics() const;

@@ -22,8 +22,23 @@ namespace nb = nanobind;
 namespace thalweg::python {
 namespace {
 
-NewArray<float, nb::ndim<1>> score(const SavedModel& model, const std::vector<std::string>& files,
-                                   const nb::dict& rows, bool raw) {
+SavedModel::Answer answer_named(const std::string& name) {
+  constexpr std::pair<const char*, SavedModel::Answer> kAnswers[] = {
+      {"prediction", SavedModel::Answer::kPrediction},
+      {"score", SavedModel::Answer::kScore},
+      {"class_score", SavedModel::Answer::kClassScore},
+      {"class_probability", SavedModel::Answer::kClassProbability}};
+  for (const auto& [known, answer] : kAnswers) {
+    if (name == known) return answer;
+  }
+  raise({Code::kUsage, "no answer of a model is named '" + name + "'"});
+}
+
+NewArray<float> score(const SavedModel& model, const std::vector<std::string>& files, const nb::dict& rows,
+                      const std::string& answer) {
+  const SavedModel::Answer kind = answer_named(answer);
+  const bool of_classes =
+      kind == SavedModel::Answer::kClassScore || kind == SavedModel::Answer::kClassProbability;
   const TrainParts parts = parts_of(rows);
   std::vector<float> answers;
   if (parts.rows.size() == 1) answers.reserve(static_cast<std::size_t>(parts.rows.begin()->second->rows()));
@@ -31,7 +46,6 @@ NewArray<float, nb::ndim<1>> score(const SavedModel& model, const std::vector<st
   Status status;
   {
     const nb::gil_scoped_release no_gil;
-    const auto kind = raw ? SavedModel::Answer::kScore : SavedModel::Answer::kPrediction;
     status = model.score(files, parts, kind, [&](std::span<const float> some) {
       answers.insert(answers.end(), some.begin(), some.end());
       const nb::gil_scoped_acquire gil;
@@ -42,7 +56,9 @@ NewArray<float, nb::ndim<1>> score(const SavedModel& model, const std::vector<st
   if (thrown) throw std::move(*thrown);
   check(status);
   const std::size_t count = answers.size();
-  return array_of<NewArray<float, nb::ndim<1>>>(std::move(answers), {count});
+  if (!of_classes) return array_of<NewArray<float>>(std::move(answers), {count});
+  const std::size_t classes = model.classes();
+  return array_of<NewArray<float>>(std::move(answers), {count / classes, classes});
 }
 
 nb::dict weights(const SavedModel& model) {
@@ -82,7 +98,7 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("options", &SavedModel::options)
       .def_prop_ro("metrics", &SavedModel::metrics)
       .def_prop_ro("digest", &SavedModel::digest)
-      .def("score", &score, nb::arg("files"), nb::arg("rows"), nb::arg("raw"))
+      .def("score", &score, nb::arg("files"), nb::arg("rows"), nb::arg("answer"))
       .def("weights", &weights, "By table: keys, and their rows.");
 }
 

@@ -51,16 +51,27 @@ class Model:
             whole.rename(target)
 
     def predict(self, data: Any) -> np.ndarray:
-        """The prediction for each row, float32: a probability for logistic loss.
+        """The prediction for each row, float32: a probability for logistic loss, for classes the likeliest one.
 
         `data` is what `train` takes; columns and hashing are those that the model was trained with, and labels
-        need not be there.
+        need not be there. A model of a table takes no matrix, nor the other way around, and one of a matrix only those
+        of as many columns.
         """
-        return self._score(data, raw=False)
+        return self._score(data, "prediction")
 
     def predict_raw(self, data: Any) -> np.ndarray:
-        """What each prediction is made of: for logistic loss the log of the odds."""
-        return self._score(data, raw=True)
+        """What each prediction is made of: for logistic loss the log of the odds, and of a model of classes the score
+        of each, of shape (rows, classes)."""
+        return self._score(data, "class_score" if self.loss == "classes" else "score")
+
+    def predict_probabilities(self, data: Any) -> np.ndarray:
+        """Of a model of classes the probability of each, of shape (rows, classes), whose rows add up to 1; of
+        logistic loss that of label 1, as predict(). Errors: ValueError for other losses."""
+        if self.loss == "classes":
+            return self._score(data, "class_probability")
+        if self.loss != "logistic":
+            raise InputError(f"a model of {self.loss} loss has no probabilities; expected one of logistic or classes", "USAGE")
+        return self._score(data, "prediction")
 
     def weights(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """By table of the model, such as "bias", "weights" and "factors": keys, and a row of numbers for each.
@@ -76,7 +87,7 @@ class Model:
 
     @property
     def loss(self) -> str:
-        """"logistic", "squared" or "classes"."""
+        """"logistic", "squared", "poisson" or "classes"."""
         return self._saved.loss
 
     @property
@@ -94,9 +105,9 @@ class Model:
         """16 digits that equal models share."""
         return f"{self._saved.digest:016x}"
 
-    def _score(self, data: Any, raw: bool) -> np.ndarray:
+    def _score(self, data: Any, answer: str) -> np.ndarray:
         files, rows = sources_of(data, self.options)
-        return self._saved.score(files, rows, raw)
+        return self._saved.score(files, rows, answer)
 
     def __repr__(self) -> str:
         return f"<thalweg.Model {self.name} {self.digest}>"

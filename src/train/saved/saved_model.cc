@@ -63,6 +63,9 @@ Result<SavedModel> SavedModel::load(const std::string& directory, const TrainPar
 
 const std::string& SavedModel::model() const { return impl_->manifest().model.name; }
 Loss SavedModel::loss() const { return impl_->manifest().model.loss; }
+std::uint32_t SavedModel::classes() const {
+  return loss() == Loss::kClasses ? impl_->manifest().model.classes : 0;
+}
 const std::map<std::string, std::string>& SavedModel::options() const { return impl_->manifest().options; }
 const std::map<std::string, double>& SavedModel::metrics() const { return impl_->manifest().metrics; }
 std::uint64_t SavedModel::digest() const { return impl_->manifest().digest; }
@@ -91,6 +94,12 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
     if (!count) return as_input(count.status());
     if (*count == 0) return ok_status();
     if (const auto sum = impl_->predictor.score(batch, scratch, scores); !sum) return sum.status();
+    if (answer == Answer::kClassScore || answer == Answer::kClassProbability) {
+      auto of_classes = answer == Answer::kClassScore ? impl_->predictor.class_scores(scratch)
+                                                      : impl_->predictor.class_probabilities(scratch);
+      if (!of_classes) return of_classes.status();
+      scores = std::move(of_classes).value();
+    }
     if (answer == Answer::kPrediction) {
       for (float& score : scores) score = predict(loss, score);
     }

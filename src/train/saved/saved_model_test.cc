@@ -79,6 +79,31 @@ TEST_F(SavedModelTest, BitsOfRowsInMemoryDoNotDependOnTheCluster) {
   EXPECT_NE(digest, 0u);
 }
 
+TEST_F(SavedModelTest, ModelsOfClassesAnswerForEachClass) {
+  EXPECT_EQ(SavedModel::load(run(options_).model)->classes(), 0u);
+  options_.loss = Loss::kClasses;
+  const auto model = SavedModel::load(run(options_).model);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_EQ(model->classes(), 2u);
+  const auto raw = scores(*model, SavedModel::Answer::kClassScore);
+  const auto chances = scores(*model, SavedModel::Answer::kClassProbability);
+  const auto predicted = scores(*model, SavedModel::Answer::kPrediction);
+  ASSERT_EQ(raw.size(), 2 * kRows);
+  ASSERT_EQ(chances.size(), 2 * kRows);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    EXPECT_EQ(predicted[row], raw[2 * row + 1] > raw[2 * row] ? 1.0f : 0.0f) << row;
+    EXPECT_NEAR(chances[2 * row + 1], 1 / (1 + std::exp(raw[2 * row] - raw[2 * row + 1])), 1e-6) << row;
+    EXPECT_NEAR(chances[2 * row] + chances[2 * row + 1], 1, 1e-6) << row;
+  }
+}
+
+TEST_F(SavedModelTest, OneOfNoClassesRefusesThem) {
+  const auto model = SavedModel::load(run(options_).model);
+  const Status status = model->score({"rows"}, options_.more, SavedModel::Answer::kClassScore,
+                                     [](std::span<const float>) { return true; });
+  EXPECT_EQ(status.code(), Code::kUsage);
+}
+
 TEST_F(SavedModelTest, StopsWhereItIsAsked) {
   const TrainResult result = run(options_);
   const auto model = SavedModel::load(result.model);
