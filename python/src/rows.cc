@@ -39,7 +39,7 @@ std::span<const T> span_of(const Maybe<T>& vector) {
 bool holds_doubles(const Array& array) {
   if (array.dtype() == nb::dtype<double>()) return true;
   if (array.dtype() == nb::dtype<float>()) return false;
-  throw nb::value_error("values: expected float32 or float64");
+  raise({Code::kUsage, "values: expected float32 or float64"});
 }
 
 MatrixTargets targets_of(const Maybe<float>& labels, const Maybe<float>& weights,
@@ -49,7 +49,7 @@ MatrixTargets targets_of(const Maybe<float>& labels, const Maybe<float>& weights
 
 Rows make_dense(const Array& values, const Maybe<float>& labels, const Maybe<float>& weights,
                 const Maybe<std::uint32_t>& fields) {
-  if (values.ndim() != 2) throw nb::value_error("values: expected two dimensions");
+  if (values.ndim() != 2) raise({Code::kUsage, "values: expected two dimensions"});
   const auto item = static_cast<std::ptrdiff_t>(values.itemsize());
   DenseMatrix matrix{.rows = values.shape(0),
                      .columns = values.shape(1),
@@ -66,11 +66,11 @@ Rows make_sparse(const Vector<std::int64_t>& begins, const Array& indices, const
                  const Maybe<std::uint32_t>& fields) {
   const bool wide = indices.dtype() == nb::dtype<std::int64_t>();
   if (!wide && indices.dtype() != nb::dtype<std::int32_t>()) {
-    throw nb::value_error("indices: expected int32 or int64");
+    raise({Code::kUsage, "indices: expected int32 or int64"});
   }
   for (const Array& array : {indices, values}) {
     if (array.ndim() != 1 || (array.size() > 1 && array.stride(0) != 1)) {
-      throw nb::value_error("indices and values: expected contiguous arrays of one dimension");
+      raise({Code::kUsage, "indices and values: expected contiguous arrays of one dimension"});
     }
   }
   SparseMatrix matrix{.columns = columns,
@@ -94,7 +94,7 @@ CellType type_of(const Array& array, const std::string& name) {
   for (const auto& [dtype, type] : types) {
     if (array.dtype() == dtype) return type;
   }
-  throw nb::value_error(fmt::format("column \"{}\": not of whole or real numbers", name).c_str());
+  raise({Code::kUsage, fmt::format("column \"{}\": not of whole or real numbers", name)});
 }
 
 // Strings one behind the other, as CellType::kLongText has them.
@@ -118,13 +118,13 @@ struct NamedColumn {
 void add_column(const NamedColumn& column, Table& table, std::vector<std::shared_ptr<const void>>& owners) {
   const Array& array = column.values;
   if (array.ndim() != 1 || (array.size() > 1 && array.stride(0) != 1)) {
-    throw nb::value_error(fmt::format("column \"{}\": expected a contiguous array", column.name).c_str());
+    raise({Code::kUsage, fmt::format("column \"{}\": expected a contiguous array", column.name)});
   }
   TableChunk& chunk = table.chunks.front();
   if (table.names.empty()) chunk.rows = array.size();
   if (array.size() != chunk.rows) {
-    throw nb::value_error(
-        fmt::format("column \"{}\": {} cells, expected {}", column.name, array.size(), chunk.rows).c_str());
+    raise({Code::kUsage,
+           fmt::format("column \"{}\": {} cells, expected {}", column.name, array.size(), chunk.rows)});
   }
   CellColumn cells;
   cells.type = type_of(array, column.name);
@@ -162,8 +162,7 @@ Rows make_arrow(const nb::object& capsule, const std::vector<std::pair<std::stri
   for (const TableChunk& chunk : table.chunks) rows += chunk.rows;
   for (const auto& [name, values] : more) {
     if (values.size() != rows) {
-      throw nb::value_error(
-          fmt::format("\"{}\": {} numbers, expected {}", name, values.size(), rows).c_str());
+      raise({Code::kUsage, fmt::format("\"{}\": {} numbers, expected {}", name, values.size(), rows)});
     }
     table.names.push_back(name);
     CellColumn cells;

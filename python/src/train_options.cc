@@ -7,11 +7,16 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "base/rule_fields.h"
 #include "base/word_list.h"
+#include "errors.h"
 #include "model/loss.h"
 
 namespace nb = nanobind;
@@ -22,7 +27,28 @@ namespace {
 struct Option {
   std::string_view name;
   void (*set)(TrainerOptions& options, nb::handle value);
+  std::string_view expected;
 };
+
+template <class T>
+struct Inner {
+  using Type = T;
+};
+template <class T>
+struct Inner<std::optional<T>> {
+  using Type = T;
+};
+
+// In words, what a value of a member is.
+template <auto kMember>
+constexpr std::string_view expected_of() {
+  using T = typename Inner<std::remove_reference_t<decltype(std::declval<TrainerOptions>().*kMember)>>::Type;
+  if constexpr (std::is_same_v<T, bool>) return "True or False";
+  if constexpr (std::is_same_v<T, std::string>) return "a string";
+  if constexpr (std::is_integral_v<T>) return "a whole number, 0 or greater and not too large";
+  if constexpr (std::is_floating_point_v<T>) return "a number";
+  return "a list, or a dictionary, of what its docstring says";
+}
 
 template <auto kMember>
 void set_member(TrainerOptions& options, nb::handle value) {
@@ -34,7 +60,13 @@ template <auto kMember>
 void set_rule(TrainerOptions& options, nb::handle value) {
   const auto name = nb::cast<std::string>(value);
   const auto kind = rule_named(name);
-  if (!kind) throw nb::value_error(fmt::format("no update rule is named '{}'", name).c_str());
+  if (!kind || !is_of_gradients(*kind)) {
+    std::vector<std::string_view> names;
+    for (const std::string_view known : kRuleNames) {
+      if (is_of_gradients(*rule_named(known))) names.push_back(known);
+    }
+    raise({Code::kUsage, fmt::format("optimizer '{}'; expected {}", name, any_of_words(names))});
+  }
   options.*kMember = *kind;
 }
 
@@ -44,10 +76,8 @@ void set_loss(TrainerOptions& options, nb::handle value) {
     if (name == kLossNames[i]) options.loss = static_cast<Loss>(i);
   }
   if (!options.loss || name != loss_name(*options.loss)) {
-    throw nb::value_error(
-        fmt::format("loss '{}'; expected {}", name,
-                    any_of_words(std::vector<std::string_view>(kLossNames.begin(), kLossNames.end())))
-            .c_str());
+    const std::vector<std::string_view> names(kLossNames.begin(), kLossNames.end());
+    raise({Code::kUsage, fmt::format("loss '{}'; expected {}", name, any_of_words(names))});
   }
 }
 
@@ -63,14 +93,14 @@ void set_grace(TrainerOptions& options, nb::handle value) { options.grace = seco
 void set_kept(TrainerOptions& options, nb::handle value) {
   const auto name = nb::cast<std::string>(value);
   if (name != "best" && name != "last")
-    throw nb::value_error(fmt::format("keep '{}'; expected best or last", name).c_str());
+    raise({Code::kUsage, fmt::format("keep '{}'; expected best or last", name)});
   options.keep_best = name == "best";
 }
 
 void set_shuffle(TrainerOptions& options, nb::handle value) {
   const auto name = nb::cast<std::string>(value);
   if (name != "rows" && name != "blocks" && name != "off")
-    throw nb::value_error(fmt::format("shuffle '{}'; expected rows, blocks or off", name).c_str());
+    raise({Code::kUsage, fmt::format("shuffle '{}'; expected rows, blocks or off", name)});
   options.shuffle = name == "rows"     ? RowOrder::kRows
                     : name == "blocks" ? RowOrder::kBlocks
                                        : RowOrder::kFiles;
@@ -78,62 +108,62 @@ void set_shuffle(TrainerOptions& options, nb::handle value) {
 
 using O = TrainerOptions;
 constexpr Option kOptions[] = {
-    {"files", set_member<&O::files>},
-    {"valid", set_member<&O::valid>},
-    {"valid_part", set_member<&O::valid_part>},
-    {"format", set_member<&O::format>},
-    {"on_bad_row", set_member<&O::on_bad_row>},
-    {"hash_bits", set_member<&O::hash_bits>},
-    {"interactions", set_member<&O::interactions>},
-    {"raw_values", set_member<&O::raw_values>},
-    {"columns", set_member<&O::columns>},
-    {"label_column", set_member<&O::label_column>},
-    {"weight_column", set_member<&O::weight_column>},
-    {"init", set_member<&O::init>},
-    {"init_weights_only", set_member<&O::init_weights_only>},
-    {"model", set_member<&O::model>},
-    {"loss", set_loss},
-    {"rank", set_member<&O::rank>},
-    {"fields", set_member<&O::fields>},
-    {"init_scale", set_member<&O::init_scale>},
-    {"seed", set_member<&O::seed>},
-    {"inputs", set_member<&O::inputs>},
-    {"classes", set_member<&O::classes>},
-    {"hidden", set_member<&O::hidden>},
-    {"epochs", set_member<&O::epochs>},
-    {"shuffle", set_shuffle},
-    {"min_count", set_member<&O::min_count>},
-    {"expire_after", set_member<&O::expire_after>},
-    {"pos_weight", set_member<&O::pos_weight>},
-    {"negative_sample", set_member<&O::negative_sample>},
-    {"keep", set_kept},
-    {"patience", set_member<&O::patience>},
-    {"keep_bad", set_member<&O::keep_bad>},
-    {"drop_zeros", set_member<&O::drop_zeros>},
-    {"batch", set_member<&O::batch>},
-    {"optimizer", set_rule<&O::optimizer>},
-    {"factor_optimizer", set_rule<&O::factor_optimizer>},
-    {"rate", set_member<&O::rate>},
-    {"bias_rate", set_member<&O::bias_rate>},
-    {"l1", set_member<&O::l1>},
-    {"l2", set_member<&O::l2>},
-    {"factor_rate", set_member<&O::factor_rate>},
-    {"factor_l2", set_member<&O::factor_l2>},
-    {"layer_rate", set_member<&O::layer_rate>},
-    {"sweep", set_member<&O::sweep>},
-    {"data_shards", set_member<&O::data_shards>},
-    {"algorithm", set_member<&O::algorithm>},
-    {"exchange", set_member<&O::exchange>},
-    {"servers", set_member<&O::servers>},
-    {"workers", set_member<&O::workers>},
-    {"threads", set_member<&O::threads>},
-    {"replicas", set_member<&O::replicas>},
-    {"timeout", set_timeout},
-    {"silence", set_silence},
-    {"grace", set_grace},
-    {"memory", set_member<&O::memory>},
-    {"out", set_member<&O::out>},
-    {"stored", set_member<&O::stored>},
+    {"files", set_member<&O::files>, expected_of<&O::files>()},
+    {"valid", set_member<&O::valid>, expected_of<&O::valid>()},
+    {"valid_part", set_member<&O::valid_part>, expected_of<&O::valid_part>()},
+    {"format", set_member<&O::format>, expected_of<&O::format>()},
+    {"on_bad_row", set_member<&O::on_bad_row>, expected_of<&O::on_bad_row>()},
+    {"hash_bits", set_member<&O::hash_bits>, expected_of<&O::hash_bits>()},
+    {"interactions", set_member<&O::interactions>, expected_of<&O::interactions>()},
+    {"raw_values", set_member<&O::raw_values>, expected_of<&O::raw_values>()},
+    {"columns", set_member<&O::columns>, expected_of<&O::columns>()},
+    {"label_column", set_member<&O::label_column>, expected_of<&O::label_column>()},
+    {"weight_column", set_member<&O::weight_column>, expected_of<&O::weight_column>()},
+    {"init", set_member<&O::init>, expected_of<&O::init>()},
+    {"init_weights_only", set_member<&O::init_weights_only>, expected_of<&O::init_weights_only>()},
+    {"model", set_member<&O::model>, expected_of<&O::model>()},
+    {"loss", set_loss, "a string"},
+    {"rank", set_member<&O::rank>, expected_of<&O::rank>()},
+    {"fields", set_member<&O::fields>, expected_of<&O::fields>()},
+    {"init_scale", set_member<&O::init_scale>, expected_of<&O::init_scale>()},
+    {"seed", set_member<&O::seed>, expected_of<&O::seed>()},
+    {"inputs", set_member<&O::inputs>, expected_of<&O::inputs>()},
+    {"classes", set_member<&O::classes>, expected_of<&O::classes>()},
+    {"hidden", set_member<&O::hidden>, expected_of<&O::hidden>()},
+    {"epochs", set_member<&O::epochs>, expected_of<&O::epochs>()},
+    {"shuffle", set_shuffle, "a string"},
+    {"min_count", set_member<&O::min_count>, expected_of<&O::min_count>()},
+    {"expire_after", set_member<&O::expire_after>, expected_of<&O::expire_after>()},
+    {"pos_weight", set_member<&O::pos_weight>, expected_of<&O::pos_weight>()},
+    {"negative_sample", set_member<&O::negative_sample>, expected_of<&O::negative_sample>()},
+    {"keep", set_kept, "a string"},
+    {"patience", set_member<&O::patience>, expected_of<&O::patience>()},
+    {"keep_bad", set_member<&O::keep_bad>, expected_of<&O::keep_bad>()},
+    {"drop_zeros", set_member<&O::drop_zeros>, expected_of<&O::drop_zeros>()},
+    {"batch", set_member<&O::batch>, expected_of<&O::batch>()},
+    {"optimizer", set_rule<&O::optimizer>, "a string"},
+    {"factor_optimizer", set_rule<&O::factor_optimizer>, "a string"},
+    {"rate", set_member<&O::rate>, expected_of<&O::rate>()},
+    {"bias_rate", set_member<&O::bias_rate>, expected_of<&O::bias_rate>()},
+    {"l1", set_member<&O::l1>, expected_of<&O::l1>()},
+    {"l2", set_member<&O::l2>, expected_of<&O::l2>()},
+    {"factor_rate", set_member<&O::factor_rate>, expected_of<&O::factor_rate>()},
+    {"factor_l2", set_member<&O::factor_l2>, expected_of<&O::factor_l2>()},
+    {"layer_rate", set_member<&O::layer_rate>, expected_of<&O::layer_rate>()},
+    {"sweep", set_member<&O::sweep>, expected_of<&O::sweep>()},
+    {"data_shards", set_member<&O::data_shards>, expected_of<&O::data_shards>()},
+    {"algorithm", set_member<&O::algorithm>, expected_of<&O::algorithm>()},
+    {"exchange", set_member<&O::exchange>, expected_of<&O::exchange>()},
+    {"servers", set_member<&O::servers>, expected_of<&O::servers>()},
+    {"workers", set_member<&O::workers>, expected_of<&O::workers>()},
+    {"threads", set_member<&O::threads>, expected_of<&O::threads>()},
+    {"replicas", set_member<&O::replicas>, expected_of<&O::replicas>()},
+    {"timeout", set_timeout, "a number of seconds"},
+    {"silence", set_silence, "a number of seconds"},
+    {"grace", set_grace, "a number of seconds"},
+    {"memory", set_member<&O::memory>, expected_of<&O::memory>()},
+    {"out", set_member<&O::out>, expected_of<&O::out>()},
+    {"stored", set_member<&O::stored>, expected_of<&O::stored>()},
 };
 
 const Option* find_option(std::string_view name) {
@@ -156,9 +186,8 @@ void set_options(TrainerOptions& options, const nb::dict& given) {
     try {
       option->set(options, value);
     } catch (const nb::cast_error&) {
-      throw nb::value_error(
-          fmt::format("{}={}: not of the type or size that is expected", name, nb::repr(value).c_str())
-              .c_str());
+      raise(
+          {Code::kUsage, fmt::format("{}={}: expected {}", name, nb::repr(value).c_str(), option->expected)});
     }
   }
 }

@@ -7,6 +7,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from thalweg import train
 from thalweg.sklearn import EXCEPTIONS, FMClassifier, FMRegressor, LogisticRegression
 
 
@@ -83,3 +84,12 @@ def test_sparse_and_dense_are_one_model(clicks):
     sparse = FMClassifier().fit(matrix, labels)
     dense = FMClassifier().fit(matrix.toarray(), labels)
     np.testing.assert_array_equal(sparse.predict_proba(matrix), dense.predict_proba(scipy.sparse.csc_matrix(matrix)))
+
+
+def test_a_model_that_is_worse_than_none_is_warned_of(caplog, monkeypatch):
+    random = np.random.default_rng(0)
+    matrix, numbers = random.random((400, 5)), random.normal(size=400)
+    monkeypatch.setattr("thalweg.sklearn.train", lambda *rows, **options: train(*rows, valid=(matrix, -9 * numbers), **options))
+    fitted = FMRegressor(epochs=2).fit(matrix, 9 * numbers + 100)
+    assert any("worse than" in line for line in fitted.result_.warnings)
+    assert set(fitted.result_.warnings) <= {record.getMessage() for record in caplog.records if record.levelname == "WARNING"}

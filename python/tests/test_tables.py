@@ -68,6 +68,17 @@ def test_a_prediction_needs_the_model_s_columns(table):
         model.predict(table.drop(columns="user"))
 
 
+def test_tables_and_matrices_are_not_mixed_up(table):
+    random = np.random.default_rng(0)
+    matrix, labels = random.random((len(table), 3)).astype(np.float32), random.integers(0, 2, len(table))
+    with pytest.raises(thalweg.InputError, match="a matrix: the model was trained on a table"):
+        thalweg.train(table).model.predict(matrix)
+    with pytest.raises(thalweg.InputError, match="a table: the model was trained on a matrix; expected one"):
+        thalweg.train(matrix, labels).model.predict_raw(table)
+    with pytest.raises(thalweg.InputError, match="valid: expected a table"):
+        thalweg.train(table, valid=(matrix, labels))
+
+
 def test_strings_that_were_numbers_in_training(table):
     model = thalweg.train(table).model
     as_text = table.assign(price=table.price.map(lambda p: "" if np.isnan(p) else repr(p)))

@@ -176,6 +176,15 @@ def test_other_threads_run_meanwhile(clicks):
     (lambda x, y: thalweg.train(x, y[1:]), ValueError, "3999 numbers, expected 4000"),
     (lambda x, y: thalweg.train(x, ["a"] * len(y)), ValueError, "expected numbers"),
     (lambda x, y: thalweg.train(x, y, valid=(x, y), valid_part=10), ValueError, "cannot be combined"),
+    (lambda x, y: thalweg.train(x, y, valid=x), thalweg.InputError, "valid: no labels; expected"),
+    (lambda x, y: thalweg.train(x, y, valid=(x, y, y, y)), thalweg.InputError, "valid: no labels; expected"),
+    (lambda x, y: thalweg.train(x, y, valid=(x[:, :3], y)), thalweg.InputError, "valid: a matrix of 3 columns; expected 60"),
+    (lambda x, y: thalweg.train(x, y, epochs=1.5), thalweg.InputError, "epochs=1.5: expected a whole number"),
+    (lambda x, y: thalweg.train(x, y, l2="much"), thalweg.InputError, "l2='much': expected a number"),
+    (lambda x, y: thalweg.train(x, y, optimizer="foo"), thalweg.InputError, "optimizer 'foo'; expected sgd, .* or "),
+    (lambda x, y: thalweg.train(x, y, keep="first"), thalweg.InputError, "expected best or last"),
+    (lambda x, y: thalweg.train(x, y, model="ffm", column_fields=[-1] * 60), thalweg.InputError, "column_fields: field -1"),
+    (lambda x, y: thalweg.train(x, y, model="ffm", column_fields=[0] * 20), thalweg.InputError, "each of 60 columns"),
     (lambda x, y: thalweg.train(x, y, valid=[__file__, __file__]), ValueError, "valid: 2 files"),
     (lambda x, y: thalweg.train(x, y, epochs=-1), ValueError, "epochs=-1"),
     (lambda x, y: thalweg.train(x, y, epochs=0), ValueError, "--epochs 0; expected 1"),
@@ -266,6 +275,44 @@ def test_poisson_and_classes(tmp_path):
     classes = thalweg.train(one_hot, own, loss="classes", epochs=3, valid_part=10)
     assert classes.valid_accuracy > 0.95
     np.testing.assert_array_equal(classes.model.predict(one_hot), own)
+    scores, chances = classes.model.predict_raw(one_hot), classes.model.predict_probabilities(one_hot)
+    assert scores.shape == chances.shape == (3000, 3) and chances.dtype == np.float32
+    np.testing.assert_array_equal(scores.argmax(axis=1), own)
+    powers = np.exp(scores.astype(float))
+    np.testing.assert_allclose(chances, powers / powers.sum(axis=1, keepdims=True), rtol=1e-4)
+    with pytest.raises(ValueError, match="poisson loss has no probabilities"):
+        poisson.model.predict_probabilities(matrix)
+
+
+def test_a_list_holds_rows_out_as_a_tuple_does(clicks):
+    matrix, labels = clicks
+    assert thalweg.train(*clicks, valid=[matrix, labels]).metrics == thalweg.train(*clicks, valid=(matrix, labels)).metrics
+
+
+def test_numbers_of_numpy_are_arguments(clicks):
+    plain = thalweg.train(*clicks, epochs=2, valid_part=10).model
+    assert thalweg.train(*clicks, epochs=np.int64(2), valid_part=10, keep_bad=np.True_).model.digest == plain.digest
+    np.testing.assert_array_equal(plain.predict_probabilities(clicks[0]), plain.predict(clicks[0]))
+
+
+def test_a_model_of_a_matrix_takes_matrices_of_its_width(clicks):
+    matrix, labels = clicks
+    model = thalweg.train(matrix, labels).model
+    for other in (matrix[:, :59], scipy.sparse.hstack([matrix, matrix[:, :1]]).tocsr(), matrix.toarray()[:, :5]):
+        with pytest.raises(thalweg.InputError, match=f"a matrix of {other.shape[1]} columns; expected 60"):
+            model.predict(other)
+    wider = thalweg.train(scipy.sparse.hstack([matrix, matrix[:, :1]]).tocsr(), labels, init=model).model
+    assert wider.predict(scipy.sparse.hstack([matrix, matrix[:, :1]]).tocsr()).shape == labels.shape
+
+
+def test_warnings_and_notes_are_logged(caplog):
+    data, labels = overfitting_rows(1, 600)
+    other, upside_down = overfitting_rows(2, 2000)
+    with caplog.at_level("INFO", logger="thalweg"):
+        result = thalweg.train(data, labels, valid=(other, 1 - upside_down), epochs=8, rate=0.5, l2=0, keep_bad=True)
+    assert result.warnings and result.notes
+    told = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert {("WARNING", line) for line in result.warnings} | {("INFO", line) for line in result.notes} <= set(told)
 
 
 def test_sweep_keeps_the_best(clicks, tmp_path):
@@ -273,6 +320,7 @@ def test_sweep_keeps_the_best(clicks, tmp_path):
     swept = thalweg.train(matrix, labels, sweep="rate=0.0001,0.1", valid_part=10, out=tmp_path / "model")
     assert [trial["kept"] for trial in swept.sweep] == [False, True]
     assert swept.sweep[1]["rate"] == pytest.approx(0.1)
+    assert swept.sweep[1]["model_digest"] == swept.model.digest != swept.sweep[0]["model_digest"]
     assert swept.model.digest == thalweg.train(matrix, labels, rate=0.1, valid_part=10).model.digest
     with pytest.raises(ValueError, match="--valid"):
         thalweg.train(matrix, labels, sweep="rate=1,2")

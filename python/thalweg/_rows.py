@@ -13,6 +13,8 @@ from . import _core
 from ._errors import InputError, MissingError
 
 FIELDS = "column-fields"  # Name by which a model stores the fields of a matrix's columns.
+COLUMNS = "matrix-columns"  # And the number of these, or ANY.
+ANY = "any"
 Files = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
 
@@ -77,7 +79,7 @@ def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
     labels = None if labels is None else _numbers(labels, "y", rows)
     weights = None if weights is None else _numbers(weights, "sample_weight", rows)
     if fields is not None:
-        fields = np.ascontiguousarray(fields, dtype=np.uint32)
+        fields = _checked_fields(fields, columns)
     if not sparse:
         return _core.Rows.dense(_floats(data), labels, weights, fields)
     values = np.ascontiguousarray(_floats(data.data))
@@ -86,6 +88,17 @@ def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
         indices = indices.astype(np.int64)
     begins = np.ascontiguousarray(data.indptr, dtype=np.int64)
     return _core.Rows.sparse(begins, indices, values, columns, labels, weights, fields)
+
+
+def _checked_fields(fields: Any, columns: int) -> np.ndarray:
+    array = np.asarray(fields)
+    if array.shape != (columns,) or (array.size and array.dtype.kind not in "iu"):
+        raise InputError(f"column_fields: {array.dtype} of shape {array.shape}, expected a whole number for each of "
+                         f"{columns} columns", "USAGE")
+    if array.size and not 0 <= int(array.min()) <= int(array.max()) < 2**32:
+        wrong = array.min() if array.min() < 0 else array.max()
+        raise InputError(f"column_fields: field {wrong}, expected 0 to 4294967295", "USAGE")
+    return np.ascontiguousarray(array, dtype=np.uint32)
 
 
 Column = tuple[str, np.ndarray, Optional[list[str]]]
@@ -161,9 +174,30 @@ def _fields_from(text: str) -> np.ndarray:
     return np.repeat([int(field) for field, _ in runs], [int(count) for _, count in runs])
 
 
+def width_of(data: Any) -> Optional[int]:
+    """Columns of a matrix; None of what is none."""
+    if is_files(data) or is_table(data):
+        return None
+    shape = np.shape(data) if not hasattr(data, "shape") else data.shape
+    return int(shape[1]) if len(shape) == 2 else None
+
+
+def _check_form(data: Any, known: Mapping[str, str]) -> None:
+    if is_table(data) and COLUMNS in known:
+        raise InputError("a table: the model was trained on a matrix; expected one", "USAGE")
+    if is_table(data):
+        return
+    if "columns" in known:
+        raise InputError("a matrix: the model was trained on a table; expected one with columns of the same names", "USAGE")
+    trained, width = known.get(COLUMNS, ANY), width_of(data)
+    if trained != ANY and width is not None and width != int(trained):
+        raise InputError(f"a matrix of {width} columns; expected {trained}, as the model was trained on", "USAGE")
+
+
 def sources_of(data: Any, known: Mapping[str, str]) -> tuple[list[str], dict[str, _core.Rows]]:
     """Rows to score, without labels: files and rows, as the library takes them. `known`: what the model stores."""
     if is_files(data):
         return file_names(data), {}
+    _check_form(data, known)
     fields = known.get(FIELDS)
     return ["rows"], {"rows": rows_of(data, fields=None if fields is None else _fields_from(fields))}

@@ -9,10 +9,12 @@ import sys
 import tempfile
 from typing import Any, Callable, Optional, Sequence, Union
 
+import numpy as np
+
 from . import _core
 from ._errors import InputError, JobError
 from ._model import Model
-from ._rows import FIELDS, fields_text, file_names, is_files, is_table, rows_of
+from ._rows import ANY, COLUMNS, FIELDS, fields_text, file_names, is_files, is_table, rows_of, width_of
 
 TrainEpoch = _core.TrainEpoch
 TrainProgress = _core.TrainProgress
@@ -84,7 +86,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
         are hashed as those of the same table as CSV: numbers are numeric, all else categories, unless `columns`
         says otherwise.
     y, sample_weight: a number for each row. Files have their own, and so may tables, by `label_column`.
-    valid: held-out rows: files, or (X, y) or (X, y, sample_weight), or a table with its label.
+    valid: held-out rows: a file or glob, or (X, y) or (X, y, sample_weight), or a table with its label.
         `valid_part=10` holds out each tenth row of `data` instead.
     shuffle: "rows" draws the training rows in random order, "blocks" parts of them, "off" leaves them as they are.
     keep: with held-out rows the model is that of the "best" pass, or of the "last"; patience=3 ends the training once
@@ -122,23 +124,43 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
             raise InputError("y is missing: a matrix has no labels", "USAGE")
         given["files"] = ["rows"]
         rows["rows"] = rows_of(data, y, sample_weight, column_fields, given)
+        given["stored"] = dict(given.get("stored") or {})
         if column_fields is not None:
-            given["stored"] = {FIELDS: fields_text(column_fields)}
+            given["stored"][FIELDS] = fields_text(column_fields)
+        width = width_of(data)
+        if width is not None:
+            given["stored"][COLUMNS] = _columns_with(width, init)
     if valid is not None:
-        given["valid"] = _held_out(valid, column_fields, given, rows)
+        given["valid"] = _held_out(valid, data, column_fields, given, rows)
     if progress is True:
         progress, on_epoch = _show, on_epoch or _show_epoch
     return _run(given, rows, progress or None, on_epoch, out)
 
 
-def _held_out(valid: Any, fields: Any, given: dict[str, Any], rows: dict[str, _core.Rows]) -> str:
+def _columns_with(width: int, init: Any) -> str:
+    """How many columns the model of a matrix will know."""
+    if init is None:
+        return str(width)
+    before = init.options.get(COLUMNS, ANY) if isinstance(init, Model) else ANY
+    return ANY if before == ANY else str(max(width, int(before)))
+
+
+def _held_out(valid: Any, trained: Any, fields: Any, given: dict[str, Any], rows: dict[str, _core.Rows]) -> str:
     """The name of the held-out rows; those in memory are added to `rows`."""
     if is_files(valid):
         names = file_names(valid)
         if len(names) != 1:
             raise InputError(f"valid: {len(names)} files, expected one, or a glob", "USAGE")
         return names[0]
-    data, labels, weights = (tuple(valid) + (None, None))[:3] if isinstance(valid, tuple) else (valid, None, None)
+    parts = tuple(valid) if isinstance(valid, (tuple, list)) else (valid,)
+    data, labels, weights = (parts + (None, None))[:3] if parts else (None, None, None)
+    if not 1 <= len(parts) <= 3 or (labels is None and not is_table(data)):
+        raise InputError("valid: no labels; expected (X, y), (X, y, sample_weight), a table with its label, or a file", "USAGE")
+    if not is_files(trained) and is_table(data) != is_table(trained):
+        raise InputError("valid: expected a table where the training rows are one, and else a matrix", "USAGE")
+    width, trained_width = width_of(data), width_of(trained)
+    if None not in (width, trained_width) and width != trained_width:
+        raise InputError(f"valid: a matrix of {width} columns; expected {trained_width}, as the training rows have", "USAGE")
     columns = {name: given.get(name) for name in ("label_column", "weight_column")}
     rows["held-out rows"] = rows_of(data, labels, weights, fields, columns)
     return "held-out rows"
@@ -150,10 +172,16 @@ def _run(given: dict[str, Any], rows: dict[str, _core.Rows], progress: Any, on_e
         keep = tempfile.TemporaryDirectory(prefix="thalweg-")
         out = os.path.join(keep.name, "model")
     given["out"] = os.fspath(out)
+    given = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     numbers, stopped = _core.train(given, rows, progress, on_epoch, lambda kind, line: _LOG.log(_LEVELS[kind], "%s", line))
+    for line in numbers.notes:
+        _LOG.info("%s", line)
+    for line in numbers.warnings:
+        _LOG.warning("%s", line)
     if numbers.not_kept and not numbers.model:
         raise JobError(f"{numbers.not_kept}; keep_bad=True returns such a model all the same", "BAD_MODEL")
     fields = [field.name for field in dataclasses.fields(TrainResult) if hasattr(numbers, field.name)]
     read = {name: getattr(numbers, name) for name in fields}
     read["epochs"] = [epoch for epoch in numbers.epochs if epoch.examples > 0]  # An early end leaves others empty.
+    read["sweep"] = [{**trial, "model_digest": f"{trial['model_digest']:016x}"} for trial in numbers.sweep]
     return TrainResult(**{**read, "model": Model(numbers.model, keep), "stopped": stopped})
