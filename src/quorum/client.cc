@@ -97,6 +97,12 @@ void Client::take_ring(Instant now, const Message& ring, Transport& out) {
     const auto number = static_cast<std::uint32_t>(server);
     if (!told.has(number)) told.add(number);
   }
+  if (options_.all_named && told.servers() != ring_.servers()) {
+    return end(
+        {Code::kUsage, fmt::format("the ring has {} nodes, {} were named; expected all of them, in the "
+                                   "order that the nodes know",
+                                   told.servers().size(), ring_.servers().size())});
+  }
   ring_ = std::move(told);
   replicas_ = ring.server;
   ring_epoch_ = ring.index;

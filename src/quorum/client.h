@@ -19,6 +19,7 @@ struct ClientOptions {
   std::vector<std::uint32_t> servers;  // Of the ring, as far as is known: servers tell who is wrong.
   std::uint32_t replicas = 1;
   std::uint32_t ring_epoch = 0;
+  bool all_named = false;  // A request of a ring that has others than `servers` ends with kUsage, undone.
   Duration deadline = std::chrono::seconds(10);    // Of one request, with all that is tried.
   Duration try_timeout = std::chrono::seconds(3);  // Of one try; more than the servers' deadline.
   Duration retry_after = std::chrono::milliseconds(20);

@@ -30,11 +30,12 @@ class RingForTest {
     set_client(numbers, 1);
   }
 
-  void set_client(std::vector<std::uint32_t> servers, std::uint32_t epoch) {
+  void set_client(std::vector<std::uint32_t> servers, std::uint32_t epoch, bool all_named = false) {
     ClientOptions client_options;
     client_options.servers = std::move(servers);
     client_options.replicas = replicas_;
     client_options.ring_epoch = epoch;
+    client_options.all_named = all_named;
     client = std::make_unique<Client>(client_options);
   }
   // Its process is a new one; its disk is what it was.

@@ -172,6 +172,21 @@ TEST(QuorumServer, AClientOfAnOlderRingIsRoutedRightAfterOneRefresh) {
   }
 }
 
+TEST(QuorumServer, NothingIsPutByAClientThatNamesTheRingOtherwise) {
+  RingForTest ring(3, 3, {});
+  for (const std::vector<std::uint32_t>& named : {std::vector<std::uint32_t>{0, 1}, {0, 1, 2, 3}}) {
+    ring.set_client(named, 0, true);
+    const ClientResult refused = ring.put(7, {}, "a");
+    EXPECT_EQ(refused.status.code(), Code::kUsage) << refused.status.message();
+    EXPECT_EQ(ring.put(7, {}, "b").status.code(), Code::kUsage) << "the second time, too";
+    EXPECT_EQ(ring.get(7).status.code(), Code::kUsage);
+  }
+  ring.set_client({0, 1, 2}, 0, true);
+  const ClientResult got = ring.get(7);
+  EXPECT_TRUE(got.status.ok()) << got.status.message();
+  EXPECT_TRUE(got.values.empty());
+}
+
 TEST(QuorumServer, RefusesTooManySiblingsAndBadMessages) {
   RingForTest ring(3, 3, {});
   for (std::size_t i = 0; i < kSiblingsMax; ++i) ASSERT_TRUE(ring.put(7, {}, "a").status.ok());

@@ -97,6 +97,14 @@ class QuorumTest(ProgramTest):
         self.assertRegex(done.stderr, r"\Athalweg: .*\n(hint: .*\n)?\Z")
         return done.stderr
 
+    def test_a_ring_that_is_named_otherwise_takes_nothing(self):
+        self.start_ring(3)
+        whole = self.addresses
+        self.addresses = whole[:2]
+        self.assertIn("the ring has 3 nodes, 2 were named", self.refused(USAGE, "put", "7", "milk"))
+        self.addresses = whole
+        self.assertEqual(self.get(7), ([], ""))
+
     def test_puts_that_knew_nothing_of_each_other_stay_side_by_side(self):
         self.start_ring(3)
         self.assertEqual(self.get(7), ([], ""))

@@ -29,6 +29,7 @@ quorum::ClientOptions ring_client(const QuorumClientOptions& options) {
   quorum::ClientOptions out;
   out.servers.resize(options.ring.nodes.size());
   std::iota(out.servers.begin(), out.servers.end(), 0u);
+  out.all_named = true;
   out.replicas = std::min(static_cast<std::uint32_t>(out.servers.size()), quorum::kReplicasMax);
   out.deadline = options.deadline;
   out.try_timeout = options.try_for;
@@ -82,12 +83,6 @@ class QuorumClient::Impl {
     caller_.driver().turn(caller_.id(), [&](Instant now, Transport& out) { begin(client_, now, out); });
     caller_.driver().run_until([&] { return !client_.busy(); });
     quorum::ClientResult result = *client_.take_result();
-    if (client_.ring().servers().size() != ring_.nodes.size()) {
-      return Status{Code::kUsage,
-                    fmt::format("the ring has {} nodes, {} were named; expected all of them, in the "
-                                "order that the nodes know",
-                                client_.ring().servers().size(), ring_.nodes.size())};
-    }
     if (result.status.ok()) return result;
     Status failed = with_addresses(result.status, ring_);
     if (failed.code() != Code::kTimeout || caller_.complaint().empty()) return failed;
