@@ -120,7 +120,7 @@ class KeptProcessesTest(KeptJobs):
         self.start_nodes()
         self.await_reports(2)
         self.kill(scheduler)
-        self.refuse("begun by thalweg node scheduler", *self.flags())
+        self.refuse("%s/processes is not there, so the job was begun by thalweg node scheduler" % self.state, *self.flags())
 
 
 if __name__ == "__main__":

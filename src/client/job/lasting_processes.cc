@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "net/socket/address.h"
+
 namespace thalweg {
 namespace {
 
@@ -35,6 +37,10 @@ Result<LastingProcesses> LastingProcesses::of(const std::string& directory) {
   const ssize_t size = read(file.get(), text.data(), text.size());
   if (size < 0) return refused(found.path_, "read");
   found.address_.assign(text.data(), static_cast<std::size_t>(size));
+  if (const auto address = parse_host_port(found.address_); !address || address->port == "0")
+    return Status(Code::kModel, found.path_ +
+                                    ": damaged: expected the address at which processes of the job look for "
+                                    "its scheduler, such as 127.0.0.1:7100");
   return found;
 }
 

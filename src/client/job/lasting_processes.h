@@ -13,9 +13,12 @@ namespace thalweg {
 
 class LastingProcesses {
  public:
-  // Of the job whose state is in `directory`, which this process alone uses. kIo.
+  // Of the job whose state is in `directory`, which this process alone uses. kIo; kModel: the file that
+  // says so is damaged.
   static Result<LastingProcesses> of(const std::string& directory);
 
+  // The file that says so.
+  const std::string& path() const { return path_; }
   // Whether any job there has had such processes.
   bool known() const { return known_; }
   // Where those that live look for their scheduler; empty: none lives.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "base/temporary_folder_for_test.h"
 
 namespace thalweg {
@@ -45,6 +47,22 @@ TEST(LastingProcesses, AnotherJobsAreNotTakenForThose) {
   const auto living = LastingProcesses::of(folder / "");
   ASSERT_TRUE(living.ok());
   EXPECT_EQ(living->address(), "127.0.0.1:7200");
+}
+
+TEST(LastingProcesses, AFileThatIsDamagedIsNamed) {
+  TemporaryFolder folder;
+  auto found = LastingProcesses::of(folder / "");
+  ASSERT_TRUE(found.ok());
+  const auto held = found->begin("127.0.0.1:7100");
+  ASSERT_TRUE(held.ok());
+  for (const char* text : {"", "garbage", "127.0.0.1:0"}) {
+    ASSERT_EQ(ftruncate(held->get(), 0), 0);
+    ASSERT_EQ(pwrite(held->get(), text, strlen(text), 0), static_cast<ssize_t>(strlen(text)));
+    const auto living = LastingProcesses::of(folder / "");
+    EXPECT_EQ(living.status().code(), Code::kModel);
+    EXPECT_NE(living.status().message().find(found->path() + ": damaged"), std::string::npos)
+        << living.status().message();
+  }
 }
 
 TEST(LastingProcesses, AFileThatCannotBeMadeIsNamed) {

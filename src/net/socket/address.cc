@@ -80,6 +80,7 @@ Result<HostPort> parse_host_port(std::string_view text) {
     return bad("an IPv6 address stands in brackets");
   }
   if (host.empty()) return bad("has no host");
+  if (host == "*") return bad("'*' is no host, all addresses of a machine are 0.0.0.0 or [::]");
   std::uint16_t number = 0;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (error != std::errc{} || end != port.data() + port.size()) return bad("the port is not 0 to 65535");

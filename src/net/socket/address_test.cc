@@ -25,6 +25,13 @@ TEST(Address, RefusesAndSaysWhatIsExpected) {
   }
 }
 
+TEST(Address, NamesWhatStandsForAllAddresses) {
+  const auto parsed = parse_host_port("*:7100");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_NE(parsed.status().message().find("0.0.0.0 or [::]"), std::string::npos)
+      << parsed.status().message();
+}
+
 TEST(Address, KnowsLoopback) {
   EventLoop loop;
   const auto is_local = [&](const std::string& host) {

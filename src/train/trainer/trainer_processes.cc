@@ -142,9 +142,9 @@ Status Trainer::Impl::open_lasting(Kept& kept) {
   kept.lasting = *std::move(lasting);
   if (!kept.state->kept.image.empty() && !kept.lasting->known()) {
     return {Code::kUsage,
-            fmt::format("--state {}: the job that is kept there was begun by thalweg node scheduler, which "
+            fmt::format("--state {}: {} is not there, so the job was begun by thalweg node scheduler, which "
                         "takes it up; expected another directory for another job",
-                        place)};
+                        place, kept.lasting->path())};
   }
   return job->begin_kept(*kept.state->store, kept.state->kept, kept.lasting->address().empty());
 }
