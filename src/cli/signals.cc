@@ -18,6 +18,8 @@ enum Speaker : int { kNobody, kHandler, kProgram };
 std::atomic<int> speaker{kNobody};  // Of the last words on standard output.
 std::atomic<std::int64_t> spoke_at_ns{0};
 constexpr std::int64_t kOneWish_ns = 500'000'000;  // timeout(1) signals a process and then its group.
+std::atomic<pid_t> answering_parent{0};            // 0: this process answers signals itself.
+constexpr unsigned kAnswerWithin_s = 30;           // A checkpoint is given 20.
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
 std::int64_t now_ns() {
@@ -26,12 +28,26 @@ std::int64_t now_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+// One that has ended answers nothing any more, and this process has another parent then.
+bool parent_answers() {
+  const pid_t parent = answering_parent;
+  return parent != 0 && getppid() == parent;
+}
+
+extern "C" void on_answer_due(int) {
+  if (!parent_answers()) stop_requested = true;
+}
+
 extern "C" void on_interrupt(int) {
   constexpr int kInterrupted = 130;
   const std::int64_t now = now_ns();
   std::int64_t asked = 0;
   if (asked_at_ns.compare_exchange_strong(asked, now)) {
-    stop_requested = true;
+    if (answering_parent == 0) {
+      stop_requested = true;
+    } else {
+      alarm(kAnswerWithin_s);  // Whoever takes the job up in the parent's place may answer as well.
+    }
     return;
   }
   if (now - asked < kOneWish_ns) return;
@@ -42,18 +58,22 @@ extern "C" void on_interrupt(int) {
   _exit(kInterrupted);
 }
 
-void handle(int signal) {
+void handle(int signal, void (*how)(int) = &on_interrupt) {
   struct sigaction action = {};
-  action.sa_handler = &on_interrupt;
+  action.sa_handler = how;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
   sigaction(signal, &action, nullptr);
 }
 
-void handle_unless_ignored(int signal) {
+bool is_ignored(int signal) {
   struct sigaction now = {};
   sigaction(signal, nullptr, &now);
-  if (now.sa_handler != SIG_IGN) handle(signal);
+  return now.sa_handler == SIG_IGN;
+}
+
+void handle_unless_ignored(int signal) {
+  if (!is_ignored(signal)) handle(signal);
 }
 
 }  // namespace
@@ -70,6 +90,14 @@ const std::atomic<bool>& catch_own_interrupts() {
   handle(SIGTERM);
   handle_unless_ignored(SIGHUP);  // nohup stays in force.
   return stop_requested;
+}
+
+const std::atomic<bool>& catch_node_interrupts() {
+  if (is_ignored(SIGTERM)) {
+    handle(SIGALRM, &on_answer_due);
+    answering_parent = getppid();
+  }
+  return catch_own_interrupts();
 }
 
 const std::atomic<bool>& catch_interrupts(const char* last_words) {

@@ -14,6 +14,11 @@ const std::atomic<bool>& catch_interrupts(const char* last_words = "");
 // SIGINT stays ignored where it is.
 const std::atomic<bool>& catch_own_interrupts();
 
+// The same for a node. One that was started with SIGTERM ignored leaves the first signal, of any of
+// these, to its parent, which ends the job; where that has ended, and nobody ends the job in its place within
+// half a minute, the flag is set. A second signal ends the process all the same.
+const std::atomic<bool>& catch_node_interrupts();
+
 // Before the program writes its result: an interrupt from now on puts no last words behind it, and ends the
 // process only where writing takes longer than half a second.
 void take_last_words();

@@ -130,6 +130,24 @@ class CheckpointsTest(ClusterJobs):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("goes on from %s/step-" % self.kept, done.stderr)
 
+    # As the end of a service, a container or a batch job sends them: the nodes leave it to their parent.
+    def test_a_signal_to_all_processes_at_once_takes_one_too(self):
+        for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(how=how):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                job = self.start_job("--epochs", "100000", "--batch", "256", *self.keep("1h"), "--processes", "--servers", "2", "--workers", "2")
+                self.await_epoch(job, 1)
+                nodes = children_of(job.pid, "server") + children_of(job.pid, "worker")
+                self.assertEqual(len(nodes), 4)
+                for pid in (*nodes, job.pid):
+                    os.kill(pid, how)
+                out, err = self.finish(job)
+                self.assertEqual(job.returncode, 130, err)
+                self.assertIn("interrupted; what was learnt so far is in the checkpoint", last_json(out)["error"]["message"])
+                self.assertEqual(len(complete_in(self.kept)), 1)
+                self.assertEqual(self.ckpt("verify", self.kept).returncode, 0)
+                self.assert_gone(nodes)
+
     def test_a_lost_server_names_the_newest_checkpoint(self):
         job = self.start_job("--epochs", "100000", "--batch", "256", "--processes", "--servers", "2", "--workers", "2", "--replicas", "1",
                              *self.keep())

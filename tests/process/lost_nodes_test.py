@@ -9,7 +9,7 @@ import time
 import unittest
 
 from cluster_jobs import PATIENCE_S, ROWS, ClusterJobs, address_in, children_of, last_json
-from programs import PROGRAM, times
+from programs import PROGRAM, alive, times
 
 
 EPOCHS = "30"
@@ -167,6 +167,10 @@ class LostNodesTest(ClusterJobs):
             job = self.start_long_job("--epochs", EPOCHS, "--batch", "256", "--verbose")
             victim = children_of(job.pid, "worker")[0]
             os.kill(victim, how)
+            if how == signal.SIGTERM:  # The first one it leaves to its starter.
+                time.sleep(0.7)
+                self.assertTrue(alive(victim))
+                os.kill(victim, how)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
             self.assertEqual(last_json(out)["model_digest"], calm)

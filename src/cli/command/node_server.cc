@@ -13,7 +13,7 @@ Status run_node_server(const Options& options, Output& out) {
   if (!node) return node.status();
   node->node.threads = static_cast<std::uint32_t>(options.maybe_integer("threads").value_or(0));
   warn_if_insecure(node->node, out);
-  node->stop = &catch_own_interrupts();
+  node->stop = &catch_node_interrupts();
   return ended(run_train_server(*node), out);
 }
 

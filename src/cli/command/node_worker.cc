@@ -11,7 +11,7 @@ namespace {
 Status run_node_worker(const Options& options, Output& out) {
   auto node = train_node(options, out);
   if (!node) return node.status();
-  node->stop = &catch_own_interrupts();
+  node->stop = &catch_node_interrupts();
   return ended(run_train_worker(*node), out);
 }
 

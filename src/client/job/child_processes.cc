@@ -37,6 +37,7 @@ Status ChildProcesses::start(const std::string& program, const std::vector<std::
     const int null = open("/dev/null", O_RDWR);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
+    signal(SIGTERM, SIG_IGN);  // Whoever signals all processes of a job means its end, which is the parent's.
     for (const int descriptor : handed) fcntl(descriptor, F_SETFD, 0);
     execv(program.c_str(), argv.data());
     _exit(127);

@@ -23,7 +23,8 @@ class ChildProcesses {
   enum class End { kWithParent, kByItself };
   // Runs `program` with `arguments`, in a process group of its own so that the terminal's Ctrl-C is the
   // parent's to answer; the kernel kills it when the thread that started it ends, unless it ends by itself:
-  // then it is in a session of its own, too. It inherits the descriptors `handed` by their numbers.
+  // then it is in a session of its own, too. It ignores SIGTERM unless it handles it, and inherits the
+  // descriptors `handed` by their numbers.
   Status start(const std::string& program, const std::vector<std::string>& arguments,
                std::span<const int> handed = {}, End end = End::kWithParent);
   struct Ended {
