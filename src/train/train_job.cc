@@ -22,6 +22,8 @@ namespace thalweg {
 namespace {
 
 constexpr Duration kCheckpointGrace = std::chrono::seconds(20);  // For the last one.
+// Of a job whose scheduler can keep nothing; its end takes up to 10 s more.
+constexpr Duration kUnkeptGrace = std::chrono::seconds(8);
 
 constexpr Duration kProgressEvery = std::chrono::milliseconds(100);
 
@@ -373,6 +375,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
     const std::string missing = cluster.missing();
     if (closing_ && !closed) {
       closed = true;
+      unkept_until_ = now() + kUnkeptGrace;
       if (missing.empty() && keeper_ != nullptr) {
         ending_ = Ending{now() + kCheckpointGrace, keeper_->completed(), keeper_->failed()};
         cluster.ask_checkpoint();
@@ -386,6 +389,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
     if (enough_ && !std::exchange(asked, true)) cluster.close();
     tell_news();
     if (ending_) end_by_checkpoint(cluster);
+    if (closed) end_unkept(cluster);
     // It looks more often where passes are told at once.
     if (!options_.on_progress || (options_.after_epoch && elapsed() < next)) continue;
     next = elapsed() + kProgressEvery;
@@ -409,6 +413,13 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   }
   result.status = outcome(status, closed);
   return result;
+}
+
+void TrainJob::end_unkept(Cluster& cluster) {
+  if (now() < unkept_until_) return;
+  if (const std::string why = cluster.trouble(); !why.empty())
+    cluster.stop(
+        {Code::kAborted, "interrupted, and no more is saved: the scheduler's state cannot be kept: " + why});
 }
 
 Status TrainJob::outcome(const Status& of_cluster, bool closed) const {

@@ -92,6 +92,8 @@ class TrainJob {
   bool wait(Cluster& cluster);
   // Of a job that is to end early: ends it once there is one more, or cannot be.
   void end_by_checkpoint(Cluster& cluster);
+  // Where the scheduler's state cannot be kept, so that no order of that reaches anybody.
+  void end_unkept(Cluster& cluster);
   Status with_way_on(Status status) const;
   std::uint32_t first_epoch() const {
     if (!spec().reached.empty()) return first_open_pass(spec().reached);
@@ -177,6 +179,7 @@ class TrainJob {
     std::uint64_t completed = 0, failed = 0;
   };
   std::optional<Ending> ending_;
+  Instant unkept_until_{0};       // Of a job that is to end early.
   std::unique_ptr<Model> model_;  // As the observer knows it.
   std::vector<TableSpec> tables_;
   std::unique_ptr<TrainMonitor> monitor_;

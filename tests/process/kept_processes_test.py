@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Jobs that --processes --state has begun: their processes outlive the command, and the same command takes them up."""
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
 from checkpoint_names import complete_in
 from cluster_jobs import PATIENCE_S, address_in, last_json
 from kept_jobs import WORK, KeptJobs
-from programs import PROGRAM, alive
+from programs import PROGRAM, alive, patience
 
 
 class KeptProcessesTest(KeptJobs):
@@ -105,6 +107,43 @@ class KeptProcessesTest(KeptJobs):
         self.assertNotIn("goes on from", err)
         self.assertEqual(last_json(out)["model_digest"], self.calm["model_digest"])
         self.assert_gone(self.started)
+
+    # Whoever has taken the job up is no parent of its processes, and ends it all the same.
+    def test_a_signal_to_all_at_once_ends_it_with_a_checkpoint(self):
+        kept = self.state + ".kept"
+        checkpoints = ("--epochs", "100000", "--checkpoint", kept, "--checkpoint-every", "1h")
+        self.kill(self.begin(*checkpoints))
+        job = self.begin(*checkpoints)
+        nodes = self.await_passes(2)
+        for pid in (*nodes.values(), job.pid):
+            os.kill(pid, signal.SIGTERM)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 130, err)
+        self.assertIn("is in the checkpoint %s/step-" % kept, last_json(out)["error"]["message"])
+        self.assertEqual(len(complete_in(kept)), 1)
+        self.assert_gone(self.started)
+
+    # Where files may grow to 3 KiB, as on a full disk.
+    def test_a_state_that_cannot_be_kept_is_told_of_and_ends_when_asked(self):
+        limited = ("bash", "-c", 'ulimit -f 3; exec "$0" "$@"')
+        for checkpoint in ((), ("--checkpoint", self.state + ".kept")):
+            with self.subTest(checkpoint=checkpoint):
+                shutil.rmtree(self.state, ignore_errors=True)
+                with tempfile.NamedTemporaryFile(dir=self.folder.name, delete=False) as words:
+                    job = self.end_with_test(subprocess.Popen([*limited, *self.command(*self.flags("--epochs", "100000", *checkpoint))],
+                                                              stdout=subprocess.PIPE, stderr=words, text=True))
+                job.words = words.name
+                said = "warning: the scheduler's state cannot be kept, so that what changes waits: "
+                self.await_words(job, said)
+                self.joined = address_in(self.words_of(job))
+                time.sleep(2)  # Several tries.
+                begun = time.monotonic()
+                job.send_signal(signal.SIGTERM)
+                out, err = self.finish(job)
+                self.assertLess(time.monotonic() - begun, patience(20))
+                self.assertEqual(job.returncode, 130, err)
+                self.assertEqual(err.count(said), 1 + err.count("the scheduler's state is kept again"), err)
+                self.assertRegex(last_json(out)["error"]["message"], "the scheduler's state cannot be kept: .*%s/log" % self.state)
 
     def test_nobody_comes_again(self):
         job = self.begin("--timeout", "5")

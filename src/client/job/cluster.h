@@ -1,6 +1,8 @@
 // A running job as its starter sees it, whatever drives its nodes.
 #pragma once
 
+#include <string>
+
 #include "base/instant.h"
 #include "scheduler/scheduler.h"
 #include "thalweg/status.h"
@@ -20,6 +22,9 @@ class Cluster {
   virtual std::string missing() = 0;
   virtual void close() = 0;                     // Asks the shards to end early.
   virtual void stop(const Status& status) = 0;  // Ends the job at once.
+  // Why what changes cannot be kept, so that nothing that follows from it is done; empty: it can, or need
+  // not.
+  virtual std::string trouble() { return {}; }
   // As Scheduler has them. Where none are taken they do nothing.
   virtual void ask_checkpoint() {}
   // As Checkpoints::on_completed().

@@ -69,6 +69,13 @@ std::string machine_name() {
   return (boot + " " + host).substr(0, limits::kNameBytesMax);
 }
 
+// Of the same two tries differ in names that were drawn and in counts, which come before the reason.
+std::string kind_of(const std::string& trouble) {
+  std::string kind = trouble.substr(trouble.rfind(": ") + 1);
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
+
 cluster::MemberOptions observer_here() {
   cluster::MemberOptions member;
   member.name = process_name();
@@ -120,15 +127,22 @@ void RemoteCluster::act(const std::function<void(Instant, Transport&)>& turn) {
   });
 }
 
-// Once for each reason.
+std::string RemoteCluster::trouble() {
+  return look([this] { return kept_.trouble().message(); });
+}
+
 void RemoteCluster::tell_trouble() {
-  const std::string trouble = look([this] { return kept_.trouble().message(); });
-  if (trouble == trouble_) return;
-  trouble_ = trouble;
-  if (!options_.log) return;
-  options_.log(trouble.empty()
-                   ? "the scheduler's state is kept again"
-                   : "the scheduler's state cannot be kept, so that what changes waits: " + trouble);
+  const std::string why = trouble();
+  const bool kept = why.empty();
+  if (kept ? troubles_.empty() : !troubles_.insert(kind_of(why)).second) return;
+  if (kept) troubles_.clear();
+  const std::string line = kept ? "the scheduler's state is kept again"
+                                : "the scheduler's state cannot be kept, so that what changes waits: " + why;
+  if (options_.on_state) {
+    options_.on_state(kept, line);
+  } else if (options_.log) {
+    options_.log(line);
+  }
 }
 
 void RemoteCluster::look_at_lead() {

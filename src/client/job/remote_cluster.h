@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct RemoteClusterOptions {
   // Where it is told of processes that outlive this one; it outlives the cluster. Null: they end with it.
   LastingProcesses* lasting = nullptr;
   std::function<void(const std::string&)> log;  // On any thread.
+  // That the state cannot be kept, once for each kind of reason, and that it is again. On wait()'s thread;
+  // empty: the log is told.
+  std::function<void(bool kept, const std::string&)> on_state;
 };
 
 // A thread of its own drives both nodes; all functions may be called from any other.
@@ -59,6 +63,7 @@ class RemoteCluster final : public JobCluster {
   std::string missing() override;
   void close() override;
   void stop(const Status& status) override;
+  std::string trouble() override;
   void ask_checkpoint() override;
   void complete_checkpoint(std::uint64_t number, const Status& status, bool whole_next) override;
   const std::string& address() const { return address_; }
@@ -101,9 +106,9 @@ class RemoteCluster final : public JobCluster {
   std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.
   std::string killed_;                             // The first one that a signal ended, in words.
   std::uint32_t replaced_ = 0;
-  bool was_over_ = false;  // The job that was taken up.
-  bool in_doubt_ = false;  // Whether another one leads, as last told to the scheduler.
-  std::string trouble_;    // Of keeping the state, as last said.
+  bool was_over_ = false;           // The job that was taken up.
+  bool in_doubt_ = false;           // Whether another one leads, as last told to the scheduler.
+  std::set<std::string> troubles_;  // Of keeping the state, that were said since it was kept: their kinds.
   std::string address_;
   std::atomic<bool> started_{false};
 };

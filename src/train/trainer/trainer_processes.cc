@@ -60,6 +60,9 @@ RemoteClusterOptions Trainer::Impl::remote(std::uint32_t servers, std::uint32_t 
   }
   cluster.observer = job->observer();
   cluster.grace = job->options().grace;
+  cluster.on_state = [this](bool kept, const std::string& line) {
+    job->say(kept ? TrainMessage::kNote : TrainMessage::kWarning, line);
+  };
   return cluster;
 }
 
