@@ -111,7 +111,8 @@ std::string attempt_prefix(Disk& disk, const std::string& directory) {
 }
 
 Result<std::string> complete(Disk& disk, const std::string& directory, const std::string& place,
-                             const Manifest& manifest) {
+                             Manifest manifest) {
+  manifest.library_version = THALWEG_VERSION;
   std::string path = below(directory, directory_name(manifest.step));
   const Status status = put_in_place(disk, directory, place, path, manifest);
   (void)disk.remove(place);  // What it has replaced, or what is left of it. At worst it stays behind.

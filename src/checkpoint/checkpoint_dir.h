@@ -21,8 +21,8 @@ std::string attempt_prefix(Disk& disk, const std::string& directory);
 // Makes a checkpoint of what servers have stored at `place`, which lies in `directory`; returns its path.
 // Nothing of that name is there before it is whole and survives a crash. On an error `place` is gone.
 Result<std::string> complete(Disk& disk, const std::string& directory, const std::string& place,
-                             const Manifest& manifest);
-// What attempts have left behind; nobody may be at one.
+                             Manifest manifest);
+// What attempts, and removals that did not end, have left behind; nobody may be at one.
 void remove_attempts(Disk& disk, const std::string& directory);
 
 // One of the checkpoints that together have all rows of one of them.

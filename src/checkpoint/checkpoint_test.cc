@@ -116,6 +116,7 @@ TEST(Checkpoint, WhatServersGaveOutIsReadBack) {
   EXPECT_EQ(manifest->job, R"({"shards":8})");
   EXPECT_EQ(manifest->history, R"({"losses":[0.1,null]})");
   EXPECT_EQ(passes_before(*manifest), 3u);
+  EXPECT_NE(manifest->library_version, "");
   EXPECT_EQ(folder.entries(), 1u) << "no attempt is left";
 }
 
