@@ -280,7 +280,7 @@ TEST(CheckpointOfChanges, NamesTheOneThatIsMissingOrAnother) {
   ASSERT_EQ(all->size(), 3u);
   EXPECT_TRUE((*all)[0].status.ok());
   EXPECT_FALSE((*all)[1].status.ok() || (*all)[2].status.ok());
-  EXPECT_EQ(newest_at(disk, folder / ""), paths[0]);
+  EXPECT_EQ(newest_at(disk, folder / ""), paths[2]);
 }
 
 TEST(CheckpointOfChanges, PruningLeavesWhatTheNewestReferTo) {
@@ -292,12 +292,12 @@ TEST(CheckpointOfChanges, PruningLeavesWhatTheNewestReferTo) {
     job.push(0.1);
     paths.push_back(*job.save(changes));
   }
-  EXPECT_EQ(*prune(disk, folder / "", 2), (std::vector<std::string>{paths[1], paths[0]}));
+  EXPECT_EQ(prune(disk, folder / "", {.keep = 2})->gone, (std::vector<std::string>{paths[1], paths[0]}));
   EXPECT_TRUE(verify(disk, paths[5]).ok());
-  EXPECT_EQ(prune(disk, folder / "", 1)->size(), 0u) << "the newest needs them all";
+  EXPECT_EQ(prune(disk, folder / "", {.keep = 1})->gone.size(), 0u) << "the newest needs them all";
   job.push(0.1);
   const std::string whole = *job.save(false);
-  EXPECT_EQ(prune(disk, folder / "", 1)->size(), 4u);
+  EXPECT_EQ(prune(disk, folder / "", {.keep = 1})->gone.size(), 4u);
   EXPECT_TRUE(verify(disk, whole).ok());
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hint.h"
 #include "checkpoint/part_file.h"
 #include "model/format/file.h"
 
@@ -197,31 +198,92 @@ Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory)
 std::string newest_at(const Disk& disk, const std::string& path) {
   const auto manifest = disk.look(below(path, kManifestFile));
   if (!manifest || *manifest != Entry::kNothing) return path;
-  const auto all = list(disk, path);
-  if (!all) return path;
-  const auto whole =
-      std::find_if(all->rbegin(), all->rend(), [](const Listed& one) { return one.status.ok(); });
-  return whole == all->rend() ? path : whole->path;
+  const auto names = disk.list(path);
+  if (!names) return path;
+  std::optional<Step> newest;
+  for (const std::string& name : *names) newest = std::max(newest, step_of_name(name));
+  return newest ? below(path, directory_name(*newest)) : path;
 }
 
-Result<std::vector<std::string>> prune(Disk& disk, const std::string& directory, std::uint32_t keep,
-                                       const std::string& spared) {
-  const auto all = list(disk, directory);
-  if (!all) return all.status();
-  std::vector<std::string> gone;
-  std::set<std::string> needed;  // By those that are kept.
-  std::uint32_t kept = spared.empty() ? 0 : 1;
+Status with_older(const Disk& disk, const std::string& path, const Status& why) {
+  const std::string newest = newest_at(disk, path);
+  if (why.code() != Code::kModel || newest == path) return why;
+  const auto all = list(disk, path);
+  if (!all) return why;
   for (auto one = all->rbegin(); one != all->rend(); ++one) {
-    const bool counts = one->path != spared && (one->status.ok() ? kept < std::max(keep, 1u) : kept == 0);
-    kept += counts && one->status.ok();
-    if (counts || one->path == spared || needed.contains(directory_name(one->step))) {
-      if (one->manifest.base) needed.insert(one->manifest.base->name);
-      continue;
-    }
-    if (Status status = disk.remove(one->path); !status.ok()) return status;
-    gone.push_back(one->path);
+    if (one->path != newest && one->status.ok() && verify(disk, one->path).ok())
+      return with_hint(why, "the newest whole one is " + one->path);
   }
-  return gone;
+  return with_hint(why, "no other one in " + path + " is whole");
+}
+
+namespace {
+
+// A directory that is half removed has no checkpoint's name, whenever that ends.
+Status remove_all(Disk& disk, const std::string& directory, const std::vector<std::string>& paths) {
+  if (paths.empty()) return ok_status();
+  std::vector<std::string> going;
+  Status status;
+  for (const std::string& path : paths) {
+    std::string place = attempt_prefix(disk, directory) + "gone";
+    status = disk.replace(path, place);
+    if (!status.ok()) break;
+    going.push_back(std::move(place));
+  }
+  if (Status kept = disk.sync_directory(directory); !kept.ok()) return kept;
+  for (const std::string& place : going) {
+    if (Status removed = disk.remove(place); !removed.ok() && status.ok()) status = removed;
+  }
+  return status;
+}
+
+// Goes from the newest to older ones.
+class Pruning {
+ public:
+  Pruning(const PruneOptions& options, Pruned& out)
+      : options_(options), out_(out), kept_(options.spared.empty() ? 0 : 1) {}
+
+  Status look_at(const Disk& disk, Listed& one) {
+    const bool spared = one.path == options_.spared;
+    const bool wanted = kept_ < std::max(options_.keep, 1u);
+    if (!spared && wanted) find_damage(disk, one);
+    if (options_.reads && one.status.code() == Code::kIo) return one.status;  // It may be whole.
+    const bool counts = !spared && (one.status.ok() ? wanted : kept_ == 0);
+    kept_ += counts && one.status.ok();
+    if (counts || spared || needed_.contains(directory_name(one.step))) {
+      if (one.manifest.base) needed_.insert(one.manifest.base->name);
+    } else {
+      out_.gone.push_back(one.path);
+    }
+    return ok_status();
+  }
+
+ private:
+  void find_damage(const Disk& disk, Listed& one) {
+    if (one.status.ok() && options_.damaged.contains(one.step))
+      one.status = Status(Code::kModel, one.path + ": damaged");
+    if (one.status.ok() && options_.reads) one.status = verify(disk, one.path);
+    if (!one.status.ok()) out_.damaged.push_back(one.status);
+  }
+
+  const PruneOptions& options_;
+  Pruned& out_;
+  std::uint32_t kept_;
+  std::set<std::string> needed_;  // By those that are kept.
+};
+
+}  // namespace
+
+Result<Pruned> prune(Disk& disk, const std::string& directory, const PruneOptions& options) {
+  auto all = list(disk, directory);
+  if (!all) return all.status();
+  Pruned out;
+  Pruning pruning(options, out);
+  for (auto one = all->rbegin(); one != all->rend(); ++one) {
+    if (Status seen = pruning.look_at(disk, *one); !seen.ok()) return seen;
+  }
+  if (Status status = remove_all(disk, directory, out.gone); !status.ok()) return status;
+  return out;
 }
 
 }  // namespace thalweg::checkpoint

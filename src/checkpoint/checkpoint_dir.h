@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ std::string directory_name(Step step);  // "step-0.400"
 std::string attempt_prefix(Disk& disk, const std::string& directory);
 
 // Makes a checkpoint of what servers have stored at `place`, which lies in `directory`; returns its path.
-// Nothing of that name is there before it is whole and survives a crash. On an error `place` is gone.
+// Nothing of that name is there before it is whole and survives a crash. On an error `place` is gone. It is
+// of this version of the library, whatever `manifest` says.
 Result<std::string> complete(Disk& disk, const std::string& directory, const std::string& place,
                              Manifest manifest);
 // What attempts, and removals that did not end, have left behind; nobody may be at one.
@@ -50,13 +52,23 @@ struct Listed {
 // Everything named as a checkpoint, by ascending step. kIo: there is no such directory.
 Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory);
 
-// Of a directory of checkpoints the newest that is there in full length; else, or where there is none,
-// `path`.
+// Of a directory of checkpoints the newest, whole or not; else, or where there is none, `path`.
 std::string newest_at(const Disk& disk, const std::string& path);
+// `why` the newest_at() `path` is not whole, with the newest whole one as a hint where it is another.
+Status with_older(const Disk& disk, const std::string& path, const Status& why);
 
-// Removes all but the newest `keep` whole ones, which is one at least, `spared`, and what these have the
-// changes since; also such as are not whole and older than the newest. Returns the paths that are gone.
-Result<std::vector<std::string>> prune(Disk& disk, const std::string& directory, std::uint32_t keep,
-                                       const std::string& spared = {});
+struct PruneOptions {
+  std::uint32_t keep = 1;    // Whole ones; one at least.
+  bool reads = false;        // Whether they are, by each byte; else by lengths.
+  std::string spared{};      // Whole, and one of those that are kept.
+  std::set<Step> damaged{};  // Known to be.
+};
+struct Pruned {
+  std::vector<std::string> gone;  // Paths.
+  std::vector<Status> damaged;    // Why none of those is whole that stood before the last that is kept.
+};
+// Removes all but the newest `keep` whole ones and what these have the changes since; also such as are not
+// whole and older than the newest that is.
+Result<Pruned> prune(Disk& disk, const std::string& directory, const PruneOptions& options);
 
 }  // namespace thalweg::checkpoint

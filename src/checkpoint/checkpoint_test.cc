@@ -289,12 +289,97 @@ TEST(Checkpoint, PruningSparesTheNewestWholeOne) {
   for (const Step step : {Step{0, 9}, Step{0, 10}, Step{1, 2}, Step{1, 3}})
     paths.push_back(*save(disk, folder / "", step, 1));
   write_text(paths[3] + "/server-0.part", "short");
-  EXPECT_EQ(*prune(disk, folder / "", 1), (std::vector<std::string>{paths[1], paths[0]}));
+  const auto pruned = prune(disk, folder / "", {});
+  EXPECT_EQ(pruned->gone, (std::vector<std::string>{paths[1], paths[0]}));
+  ASSERT_EQ(pruned->damaged.size(), 1u);
+  EXPECT_TRUE(pruned->damaged[0].message().starts_with(paths[3])) << pruned->damaged[0].message();
   const auto left = list(disk, folder / "");
   ASSERT_EQ(left->size(), 2u);
   EXPECT_EQ((*left)[0].path, paths[2]);
   EXPECT_TRUE((*left)[0].status.ok());
   EXPECT_FALSE((*left)[1].status.ok()) << "damaged, and newer: it may be looked at";
+}
+
+// Of a file that has its length.
+void flip_a_bit(const std::string& path) {
+  std::string text = read_text(path);
+  text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
+  write_text(path, text);
+}
+
+TEST(Checkpoint, PruningThatReadsKeepsWhatIsWholeByEachByte) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  std::vector<std::string> paths;
+  for (std::uint32_t step = 1; step <= 5; ++step) paths.push_back(*save(disk, folder / "", {0, step}, 1));
+  for (const int damaged : {2, 4}) flip_a_bit(paths[damaged] + "/server-1.part");
+  const auto pruned = prune(disk, folder / "", {.keep = 2, .reads = true});
+  EXPECT_EQ(pruned->gone, (std::vector<std::string>{paths[2], paths[0]}));
+  ASSERT_EQ(pruned->damaged.size(), 2u);
+  EXPECT_TRUE(pruned->damaged[0].message().starts_with(paths[4])) << pruned->damaged[0].message();
+  for (const int whole : {1, 3}) EXPECT_TRUE(verify(disk, paths[whole]).ok());
+  flip_a_bit(paths[1] + "/server-0.part");
+  flip_a_bit(paths[3] + "/server-0.part");
+  EXPECT_TRUE(prune(disk, folder / "", {.keep = 1, .reads = true})->gone.empty()) << "none is whole";
+}
+
+TEST(Checkpoint, PruningDoesNotCountWhatIsKnownToBeDamaged) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  std::vector<std::string> paths;
+  for (std::uint32_t step = 1; step <= 4; ++step) paths.push_back(*save(disk, folder / "", {0, step}, 1));
+  const auto pruned = prune(disk, folder / "", {.keep = 2, .spared = paths[1], .damaged = {{0, 4}, {0, 3}}});
+  EXPECT_EQ(pruned->gone, (std::vector<std::string>{paths[3], paths[2]}));
+  EXPECT_TRUE(verify(disk, paths[0]).ok());
+}
+
+TEST(Checkpoint, TheNewestIsNamedWhetherOrNotItIsWhole) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  std::vector<std::string> paths;
+  for (std::uint32_t step = 1; step <= 3; ++step) paths.push_back(*save(disk, folder / "", {0, step}, 1));
+  EXPECT_EQ(newest_at(disk, folder / ""), paths[2]);
+  EXPECT_EQ(newest_at(disk, paths[0]), paths[0]);
+  ASSERT_TRUE(disk.remove(paths[2] + "/checkpoint.json").ok());
+  flip_a_bit(paths[1] + "/server-0.part");
+  EXPECT_EQ(newest_at(disk, folder / ""), paths[2]);
+  const Status why = verify(disk, paths[2]);
+  EXPECT_EQ(why.code(), Code::kModel);
+  EXPECT_EQ(with_older(disk, folder / "", why).message(),
+            why.message() + "\nhint: the newest whole one is " + paths[0]);
+  EXPECT_EQ(with_older(disk, paths[2], why).message(), why.message());
+  ASSERT_TRUE(disk.remove(paths[0]).ok());
+  EXPECT_TRUE(with_older(disk, folder / "", why).message().ends_with(" is whole"));
+}
+
+// Wherever a disk loses power or fails while one is removed, no directory that has its name is half of it.
+TEST(Checkpoint, WhatIsHalfRemovedHasNoCheckpointsName) {
+  const auto fill = [](SimDisk& disk) {
+    EXPECT_TRUE(disk.make_directory("/c").ok() && disk.sync_directory("/").ok());
+    for (std::uint32_t step = 1; step <= 3; ++step) EXPECT_TRUE(save(disk, "/c", {0, step}, 1).ok());
+    return disk.operations();
+  };
+  SimDisk calm(1);
+  const std::uint64_t first = fill(calm);
+  EXPECT_EQ(prune(calm, "/c", {})->gone.size(), 2u);
+  const std::uint64_t operations = calm.operations() - first;
+  ASSERT_GT(operations, 6u);
+  for (std::uint64_t at = 1; at <= operations; ++at) {
+    for (const bool dark : {true, false}) {
+      SimDisk disk(at);
+      fill(disk);
+      dark ? disk.lose_power_at(first + at) : disk.fail_operation(first + at);
+      (void)prune(disk, "/c", {});
+      disk.restart();
+      const auto all = list(disk, "/c");
+      ASSERT_TRUE(all.ok());
+      for (const Listed& one : *all)
+        ASSERT_TRUE(one.status.ok() && verify(disk, one.path).ok()) << at << one.status.message();
+      ASSERT_EQ(all->back().step, (Step{0, 3}));
+      remove_attempts(disk, "/c");
+      EXPECT_EQ(disk.list("/c")->size(), all->size());
+    }
+  }
 }
 
 // At each operation a disk loses power or fails: what is there is a whole checkpoint, and the older one

@@ -86,7 +86,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, 
   if (!given.out.empty()) {
     if (Status status = check_model_destination(SystemDisk(), given.out); !status.ok()) return status;
   }
-  std::vector<std::string> passed_over;
+  std::vector<PassedOver> passed_over;
   // Where there is a state, it says where the job goes on.
   auto resume = given.state.empty() ? find_resume(given.checkpoint, looks_at, passed_over)
                                     : std::optional<ResumePoint>();
@@ -114,7 +114,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, 
   if (Status status = check_state(job->options_, plan->spec); !status.ok()) return status;
   job->start_ = std::move(start).value();
   job->model_ = std::move(model).value();
-  for (const std::string& text : passed_over) job->say(TrainMessage::kWarning, text);
+  for (const PassedOver& one : passed_over) job->say(TrainMessage::kWarning, one.why);
   const bool is_new = looks_at == LooksAt::kLoad;
   if (is_new) {
     for (const std::string& text : plan->warnings) job->say(TrainMessage::kWarning, text);
@@ -125,7 +125,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, 
   job->inputs_ = std::move(inputs).value();
   job->tables_ = job_tables(job->spec(), *job->model_);
   if (given.state.empty()) {
-    if (Status status = job->begin_with(*std::move(resume)); !status.ok()) return status;
+    if (Status status = job->begin_with(*std::move(resume), passed_over); !status.ok()) return status;
   }
   const TrainSpec& s = job->spec();
   job->monitor_ = job->new_monitor();

@@ -74,7 +74,7 @@ class TrainJob {
   void warn_of_inputs() const;
   std::string inputs_text() const;
   // The job begins there, or anew.
-  Status begin_with(std::optional<ResumePoint> resume);
+  Status begin_with(std::optional<ResumePoint> resume, const std::vector<PassedOver>& passed_over);
   Status find_and_begin();
   // `of_this_job`: those that are there.
   Status open_checkpoints(bool of_this_job);

@@ -225,6 +225,39 @@ class CheckpointsTest(ClusterJobs):
             file.seek(-1, os.SEEK_CUR)
             file.write(bytes([byte[0] ^ 1]))
 
+    def test_commands_name_a_newest_one_that_is_damaged(self):
+        self.run_job(*WORK, *self.keep())
+        older, newest = ["%s/step-%d.%d" % (self.kept, *step) for step in complete_in(self.kept)]
+        said = last_json(self.ckpt("show", "--json", newest).stdout)
+        self.assertRegex(said["library_version"], r"^\d+\.\d+\.\d+$")
+        model, parts = os.path.join(self.folder.name, "of-damaged"), os.path.join(self.folder.name, "parts-of-damaged")
+        commands = (("verify",), ("export", "-o", model), ("reshard", "--parts", "1", "-o", parts), ("show",))
+        self.flip_a_bit(newest, 0.5)
+        for name, *flags in commands[:3]:
+            done = self.ckpt(name, self.kept, *flags)
+            self.assertEqual(done.returncode, 8, done.stderr)
+            self.assertIn("%s/server-0.part: damaged" % newest, done.stderr)
+            self.assertIn("hint: the newest whole one is " + older, done.stderr)
+        os.remove(os.path.join(newest, "server-0.part"))
+        for name, *flags in commands:
+            done = self.ckpt(name, self.kept, *flags)
+            self.assertEqual((done.returncode, done.stdout), (8, ""), done.stderr)
+            self.assertIn(newest, done.stderr)
+            self.assertIn("hint: the newest whole one is " + older, done.stderr)
+        self.assertFalse(os.path.exists(model))
+        self.assertEqual(self.ckpt("export", older, "-o", model).returncode, 0)
+
+    def test_pruning_leaves_the_newest_that_is_whole_by_each_byte(self):
+        self.run_job(*WORK, *self.keep(), "--keep", "3")
+        oldest, whole, newest = ["%s/step-%d.%d" % (self.kept, *step) for step in complete_in(self.kept)]
+        self.flip_a_bit(newest, 0.5)
+        done = self.ckpt("prune", self.kept, "--keep", "1", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(last_json(done.stdout)["removed"], [oldest])
+        self.assertEqual(len(last_json(done.stdout)["damaged"]), 1)
+        self.assertIn("%s/server-0.part: damaged" % newest, done.stderr)
+        self.assertEqual(self.ckpt("verify", whole).returncode, 0)
+
     # Its bytes are looked at while they are loaded, after which the job begins again, unless others have joined it.
     def test_a_damaged_one_is_passed_over(self):
         self.run_job(*WORK, *self.keep())

@@ -80,6 +80,10 @@ void CheckpointKeeper::follow(SchedulerOptions& job, checkpoint::Manifest about,
   job.on_checkpoint_failed = keep;
 }
 
+void CheckpointKeeper::pass_over(const std::vector<PassedOver>& damaged) {
+  for (const PassedOver& one : damaged) damaged_.insert(one.step);
+}
+
 std::vector<std::uint32_t> CheckpointKeeper::passes_before() const {
   std::vector<std::uint32_t> out;
   const auto there = checkpoint::list(disk_, directory_);
@@ -146,7 +150,9 @@ void CheckpointKeeper::on_taken(Cluster& cluster, const TakenCheckpoint& taken, 
   ++completed_;
   say(failing_ ? TrainMessage::kNote : TrainMessage::kDetail, "checkpoint at " + newest_);
   failing_ = false;
-  const auto pruned = checkpoint::prune(disk_, directory_, options_.keep, newest_);
+  damaged_.erase(taken.step);
+  const auto pruned = checkpoint::prune(
+      disk_, directory_, {.keep = options_.keep, .reads = false, .spared = newest_, .damaged = damaged_});
   if (!pruned) say(TrainMessage::kWarning, pruned.status().message());
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "client/job/cluster.h"
 #include "net/system_disk.h"
 #include "thalweg/trainer.h"
+#include "train/checkpoint/resume.h"
 
 namespace thalweg {
 
@@ -41,6 +43,8 @@ class CheckpointKeeper {
   // Path of the newest complete one; empty: none.
   const std::string& newest() const { return newest_; }
   void begin_with(const std::string& path) { newest_ = path; }
+  // None of those counts as one that is kept.
+  void pass_over(const std::vector<PassedOver>& damaged);
 
  private:
   explicit CheckpointKeeper(const CheckpointOptions& options) : options_(options) {}
@@ -61,6 +65,7 @@ class CheckpointKeeper {
   std::uint64_t completed_ = 0, failed_ = 0;
   bool failing_ = false;  // Its user knows.
   std::string newest_;
+  std::set<Step> damaged_;
   std::uint64_t newest_number_ = 0;  // 0: it is of an earlier training.
   // Of the newest that has all rows, and of those since that have the changes.
   std::uint64_t whole_bytes_ = 0, changes_bytes_ = 0;

@@ -147,7 +147,7 @@ bool can_look_later(const Disk& disk, const std::string& path) {
 }  // namespace
 
 Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options, LooksAt looks_at,
-                                               std::vector<std::string>& warnings) {
+                                               std::vector<PassedOver>& passed_over) {
   const SystemDisk disk;
   if (options.resume.empty()) return std::optional<ResumePoint>();
   if (options.resume != "auto") {
@@ -171,7 +171,7 @@ Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options,
     const bool now = one->status.ok() && looks == LooksAt::kFirst;
     const Status whole = now ? checkpoint::verify(disk, one->path) : one->status;
     if (whole.ok()) return std::optional(ResumePoint{one->path, std::move(one->manifest), looks});
-    warnings.push_back(fmt::format("{}; looking for an older checkpoint", whole.message()));
+    passed_over.push_back({one->step, whole.message() + "; looking for an older checkpoint"});
   }
   return std::optional<ResumePoint>();
 }

@@ -21,10 +21,15 @@ struct ResumePoint {
   LooksAt looks_at = LooksAt::kFirst;
 };
 
-// Where the options say. Nothing: with "auto" there is none. Of damaged ones that "auto" passes over,
-// `warnings` tells. kUsage, kIo, kModel.
+struct PassedOver {
+  Step step;
+  std::string why;
+};
+
+// Where the options say. Nothing: with "auto" there is none. `passed_over`: damaged ones that "auto" has
+// found to be. kUsage, kIo, kModel.
 Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options, LooksAt looks_at,
-                                               std::vector<std::string>& warnings);
+                                               std::vector<PassedOver>& passed_over);
 // Looks at every byte, unless that has been done.
 Status look_at_all(ResumePoint& point);
 

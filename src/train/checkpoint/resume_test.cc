@@ -23,11 +23,14 @@ class Resume : public TrainerTest {
     EXPECT_EQ(all.size(), 2u);
     older_ = all.front().path;
     newer_ = all.back().path;
-    const std::string part = newer_ + "/server-0.part";
+    damage(newer_);
+    options_.checkpoint.resume = "auto";
+  }
+  static void damage(const std::string& path) {
+    const std::string part = path + "/server-0.part";
     std::string text = read_text(part);
     text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
     write_text(part, text);
-    options_.checkpoint.resume = "auto";
   }
   // As before there were hashes of headers.
   static void forget_headers(const std::string& path) {
@@ -42,14 +45,14 @@ class Resume : public TrainerTest {
 
   TrainResult calm_;
   std::string older_, newer_;
-  std::vector<std::string> warnings_;
+  std::vector<PassedOver> warnings_;
 };
 
 TEST_F(Resume, LooksAtAllFirstWhereTheJobCannotBeginAgain) {
   const auto found = find(LooksAt::kFirst);
   EXPECT_EQ((*found)->path, older_);
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_NE(warnings_[0].find("damaged"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].why.find("damaged"), std::string::npos) << warnings_[0].why;
 }
 
 TEST_F(Resume, LeavesItToWhoeverLoads) {
@@ -64,6 +67,23 @@ TEST_F(Resume, LeavesItToWhoeverLoads) {
   EXPECT_NE(lines_.find("goes on from " + newer_), std::string::npos);
   EXPECT_NE(lines_.find("looking for an older checkpoint"), std::string::npos);
   EXPECT_NE(lines_.find("goes on from " + older_), std::string::npos);
+}
+
+TEST_F(Resume, WhatWasPassedOverIsNoneOfThoseThatAreKept) {
+  damage(older_);
+  options_.epochs = 100000;
+  Trainer* running = nullptr;
+  options_.on_epoch = [&running](const TrainEpoch& done) {  // It hardly comes to the steps of those.
+    if (done.number >= 5) running->close();
+  };
+  auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer.ok()) << trainer.status().message();
+  running = &*trainer;
+  EXPECT_EQ(running->run().status.code(), Code::kAborted);
+  const SystemDisk disk;
+  const auto all = *checkpoint::list(disk, options_.checkpoint.directory);
+  ASSERT_EQ(all.size(), 2u);
+  for (const checkpoint::Listed& one : all) EXPECT_TRUE(checkpoint::verify(disk, one.path).ok()) << one.path;
 }
 
 TEST_F(Resume, LooksAtAllOfEarlierVersionsFirst) {

@@ -23,7 +23,7 @@ bool is_where(const ResumePoint& point, const std::vector<Reached>& reached, Ste
 
 std::string TrainJob::inputs_text() const { return fmt::format("{:016x}", inputs_->fingerprint); }
 
-Status TrainJob::begin_with(std::optional<ResumePoint> resume) {
+Status TrainJob::begin_with(std::optional<ResumePoint> resume, const std::vector<PassedOver>& passed_over) {
   const CheckpointOptions& wanted = options_.checkpoint;
   TrainSpec& spec = inputs_->spec;
   if (resume) {
@@ -47,6 +47,7 @@ Status TrainJob::begin_with(std::optional<ResumePoint> resume) {
   }
   resume_ = std::move(resume);
   if (Status status = open_checkpoints(false); !status.ok()) return status;
+  if (keeper_ != nullptr) keeper_->pass_over(passed_over);
   if (spec.shows_passes && !best_ && !wanted.directory.empty()) best_.emplace(wanted.directory);
   if (resume_) go_on_with_best(*resume_);
   if (best_ && !resume_) best_->forget_others("");  // Of trainings before, which nobody goes on from.
@@ -63,11 +64,11 @@ Status TrainJob::open_checkpoints(bool of_this_job) {
 }
 
 Status TrainJob::find_and_begin() {
-  std::vector<std::string> passed_over;
+  std::vector<PassedOver> passed_over;
   auto resume = find_resume(options_.checkpoint, LooksAt::kFirst, passed_over);
   if (!resume) return resume.status();
-  for (const std::string& text : passed_over) say(TrainMessage::kWarning, text);
-  return begin_with(*std::move(resume));
+  for (const PassedOver& one : passed_over) say(TrainMessage::kWarning, one.why);
+  return begin_with(*std::move(resume), passed_over);
 }
 
 Status TrainJob::begin_kept(StateStore& store, KeptState& kept, bool alone) {
@@ -101,7 +102,7 @@ Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptRep
   first_ = job.map.first;
   loaded_ = job.loaded;
   if (spec.loads && !loaded_ && !options_.checkpoint.resume.empty()) {
-    std::vector<std::string> passed_over;  // Whoever began the job has told of them.
+    std::vector<PassedOver> passed_over;  // Whoever began the job has told of them.
     auto resume = find_resume(options_.checkpoint, LooksAt::kFirst, passed_over);
     if (!resume) return resume.status();
     if (*resume ? !is_where(**resume, spec.reached, first_) : !may_begin_without)

@@ -17,9 +17,10 @@ namespace {
 Status run_ckpt_export(const Options& options, Output& out) {
   if (!options.has("out"))
     return with_hint({Code::kUsage, "thalweg ckpt export needs -o DIR"}, options.command().example);
-  const std::string path = checkpoint::newest_at(SystemDisk(), options.arguments()[0]);
+  const std::string& given = options.arguments()[0];
+  const std::string path = checkpoint::newest_at(SystemDisk(), given);
   const auto exported = export_checkpoint(path, options.text("out"));
-  if (!exported) return exported.status();
+  if (!exported) return checkpoint::with_older(SystemDisk(), given, exported.status());
   out.note(fmt::format("saved to {}, {} keys; model digest {:016x}", options.text("out"), exported->rows,
                        exported->digest));
   out.json({{"model", options.text("out")},

@@ -15,12 +15,18 @@ namespace {
 Status run_ckpt_prune(const Options& options, Output& out) {
   SystemDisk disk;
   const std::string& directory = options.arguments()[0];
-  const auto gone = checkpoint::prune(disk, directory, static_cast<std::uint32_t>(options.integer("keep")));
-  if (!gone) return gone.status();
+  const auto pruned = checkpoint::prune(
+      disk, directory, {.keep = static_cast<std::uint32_t>(options.integer("keep")), .reads = true});
+  if (!pruned) return pruned.status();
+  nlohmann::ordered_json damaged = nlohmann::ordered_json::array();
+  for (const Status& why : pruned->damaged) {
+    out.warn(why.message());
+    damaged.push_back(why.message());
+  }
   std::string text;
-  for (const std::string& path : *gone) text += fmt::format("removed {}\n", path);
+  for (const std::string& path : pruned->gone) text += fmt::format("removed {}\n", path);
   out.human(text);
-  out.json({{"removed", *gone}});
+  out.json({{"removed", pruned->gone}, {"damaged", std::move(damaged)}});
   return ok_status();
 }
 
@@ -28,7 +34,7 @@ Status run_ckpt_prune(const Options& options, Output& out) {
 
 extern constinit const Command kCkptPruneCommand = {
     .path = "ckpt prune",
-    .summary = "Remove all but the newest checkpoints of a directory",
+    .summary = "Remove all but the newest whole checkpoints of a directory",
     .example = "thalweg ckpt prune runs/ctr.ckpt --keep 1",
     .run = run_ckpt_prune,
     .options = {"keep"},

@@ -20,9 +20,10 @@ Status run_ckpt_reshard(const Options& options, Output& out) {
     return with_hint({Code::kUsage, "thalweg ckpt reshard needs --parts N and -o DIR"},
                      options.command().example);
   SystemDisk disk;
-  const std::string path = checkpoint::newest_at(disk, options.arguments()[0]);
+  const std::string& given = options.arguments()[0];
+  const std::string path = checkpoint::newest_at(disk, given);
   const auto made = checkpoint::reshard(disk, path, options.text("out"), static_cast<std::uint32_t>(*parts));
-  if (!made) return made.status();
+  if (!made) return checkpoint::with_older(disk, given, made.status());
   out.human(fmt::format("{} has what {} has, in {} parts\n", *made, path, *parts));
   out.json({{"path", *made}, {"of", path}, {"parts", *parts}});
   return ok_status();
