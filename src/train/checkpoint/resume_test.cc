@@ -69,23 +69,6 @@ TEST_F(Resume, LeavesItToWhoeverLoads) {
   EXPECT_NE(lines_.find("goes on from " + older_), std::string::npos);
 }
 
-TEST_F(Resume, WhatWasPassedOverIsNoneOfThoseThatAreKept) {
-  damage(older_);
-  options_.epochs = 100000;
-  Trainer* running = nullptr;
-  options_.on_epoch = [&running](const TrainEpoch& done) {  // It hardly comes to the steps of those.
-    if (done.number >= 5) running->close();
-  };
-  auto trainer = Trainer::open(options_);
-  ASSERT_TRUE(trainer.ok()) << trainer.status().message();
-  running = &*trainer;
-  EXPECT_EQ(running->run().status.code(), Code::kAborted);
-  const SystemDisk disk;
-  const auto all = *checkpoint::list(disk, options_.checkpoint.directory);
-  ASSERT_EQ(all.size(), 2u);
-  for (const checkpoint::Listed& one : all) EXPECT_TRUE(checkpoint::verify(disk, one.path).ok()) << one.path;
-}
-
 TEST_F(Resume, LooksAtAllOfEarlierVersionsFirst) {
   forget_headers(newer_);
   EXPECT_EQ((*find(LooksAt::kLoad))->path, older_);
