@@ -275,21 +275,6 @@ std::map<std::string, double> TrainJob::metrics() const {
   return out;
 }
 
-// What reading rows for the model needs is there whoever trains it.
-std::map<std::string, std::string> TrainJob::options_to_store() const {
-  auto stored = options_.stored;
-  const ReadOptions& read = spec().train;
-  stored["model"] = spec().model.name;
-  if (read.hash_bits != 0) stored.emplace("hash-bits", std::to_string(read.hash_bits));
-  if (!read.interactions.empty()) stored.emplace("interactions", read.interactions);
-  if (!read.label_column.empty()) stored.emplace("label-column", read.label_column);
-  if (!read.weight_column.empty()) stored.emplace("weight-column", read.weight_column);
-  if (!read.known_columns.empty()) stored["columns"] = read.known_columns;
-  if (spec().expire_after != 0) stored["expire-after"] = std::to_string(spec().expire_after);
-  if (!read.value_scales.empty()) stored["value-scales"] = read.value_scales;
-  return stored;
-}
-
 std::vector<std::string> TrainJob::take_news() {
   const std::lock_guard lock(news_mutex_);
   return std::exchange(news_, {});

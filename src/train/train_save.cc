@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <span>
 #include <string>
@@ -84,6 +85,21 @@ std::uint64_t take_out_expired(const KeyAges& ages, const Answer& aged, std::uin
 }
 
 }  // namespace
+
+// What reading rows for the model needs is there whoever trains it.
+std::map<std::string, std::string> TrainJob::options_to_store() const {
+  auto stored = options_.stored;
+  const ReadOptions& read = spec().train;
+  stored["model"] = spec().model.name;
+  if (read.hash_bits != 0) stored.emplace("hash-bits", std::to_string(read.hash_bits));
+  if (!read.interactions.empty()) stored.emplace("interactions", read.interactions);
+  if (!read.label_column.empty()) stored.emplace("label-column", read.label_column);
+  if (!read.weight_column.empty()) stored.emplace("weight-column", read.weight_column);
+  if (!read.known_columns.empty()) stored["columns"] = read.known_columns;
+  if (spec().expire_after != 0) stored["expire-after"] = std::to_string(spec().expire_after);
+  if (!read.value_scales.empty()) stored["value-scales"] = read.value_scales;
+  return stored;
+}
 
 // What a place to save at cannot take, the next one may.
 Task<Status> TrainJob::stage(ShardStore& store) {
