@@ -42,7 +42,8 @@ enum class Bug {
   kWrongRangesNamed,  // The error for a lost server names its neighbour's key ranges.
   kDeadComeBack,      // Before the job begins a word that a dead node had sent brings it back.
   kOthersBuried,      // When a node is told to be dead, all others are taken for lost.
-  kEarlyDeathEnds,    // A worker that is lost before the job begins ends it.
+  kEarlyDeathEnds,    // A node that is lost before the job begins ends it.
+  kSeatKept,          // The place of a server that is lost before the job begins is free for nobody.
   kErrorKept,  // A lost server's error reaches the scheduler's own log alone: nodes are told that all is
                // well.
   kSchedulerTrusted,   // Nobody gives up a scheduler that answers nothing.

@@ -216,6 +216,17 @@ RangeSet Placement::end_join(RangeSpan ranges, std::uint32_t server, std::uint32
   return joined;
 }
 
+Placement Placement::renamed(std::span<const std::uint32_t> servers) const {
+  Placement other = *this;
+  for (PlacedRun& run : other.runs_) {
+    for (std::uint32_t& server : run.chain) server = servers[server];
+    std::map<std::uint32_t, std::uint32_t> joined;
+    for (const auto& [server, attempt] : run.joined) joined[servers[server]] = attempt;
+    run.joined = std::move(joined);
+  }
+  return other;
+}
+
 std::vector<RangeSpan> chain_units(std::uint16_t ranges, std::uint32_t servers) {
   const Placement first = Placement::even(ranges, servers, 2);
   const std::uint32_t chains = servers * std::max(servers - 1, 1u);
@@ -236,6 +247,13 @@ std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::u
                                        std::uint32_t replicas) {
   std::vector<Placement> placement;
   for (const TableSpec& table : tables) placement.push_back(Placement::even(table.ranges, servers, replicas));
+  return placement;
+}
+
+std::vector<Placement> first_placement(std::span<const TableSpec> tables,
+                                       std::span<const std::uint32_t> servers, std::uint32_t replicas) {
+  auto placement = first_placement(tables, static_cast<std::uint32_t>(servers.size()), replicas);
+  for (Placement& one : placement) one = one.renamed(servers);
   return placement;
 }
 

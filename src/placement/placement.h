@@ -72,6 +72,8 @@ class Placement {
   void move(RangeSpan ranges, std::vector<std::uint32_t> chain, std::uint32_t joining = 0);
   // The joiner of this attempt is in sync in these ranges. Those that were its, others are left as they are.
   RangeSet end_join(RangeSpan ranges, std::uint32_t server, std::uint32_t joining);
+  // The same, of which servers[i] has what server i had. Precondition: they are different, one for each.
+  Placement renamed(std::span<const std::uint32_t> servers) const;
   bool operator==(const Placement&) const = default;
 
   // Precondition: the table has the range.
@@ -92,6 +94,9 @@ std::vector<RangeSpan> chain_units(std::uint16_t ranges, std::uint32_t servers);
 // Each table's, in their order.
 std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::uint32_t servers,
                                        std::uint32_t replicas = 1);
+// The same on servers of these indices, ascending.
+std::vector<Placement> first_placement(std::span<const TableSpec> tables,
+                                       std::span<const std::uint32_t> servers, std::uint32_t replicas);
 
 // Which worker a data shard starts with.
 constexpr std::uint32_t shard_worker(ShardId shard, std::uint32_t workers) { return shard.value % workers; }

@@ -166,5 +166,53 @@ TEST(Scheduler, AnotherTakesThePlaceOfAWorkerThatDiedBeforeTheJobBegan) {
   EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{1, 0}, {2, 0}, {1, 0}, {2, 0}}));
 }
 
+// The late one's index is a new one, as what the lost one had said may still come.
+TEST(Scheduler, AnotherTakesThePlaceOfAServerThatIsLostBeforeTheJobBegan) {
+  using namespace std::chrono_literals;
+  for (const bool named : {true, false}) {
+    for (const bool silent : {true, false}) {
+      Cluster c(false);
+      c.tell(temporary(1), join(Role::kServer));
+      if (named) c.tell(server_node(0), heartbeat());
+      while (silent && c.now < Instant{} + 30s) c.scheduler->on_time(c.now = c.now + 1s, c.out);
+      if (!silent) c.scheduler->on_peer_lost(c.now, named ? server_node(0) : temporary(1), c.out);
+      EXPECT_FALSE(c.scheduler->stopped().has_value());
+      const std::string said =
+          "server-0 (127.0.0.1:1) closed its connection before the job began; another may take its place";
+      EXPECT_EQ(c.events, silent ? std::vector<std::string>() : std::vector<std::string>{said});
+      EXPECT_EQ(c.name(temporary(2), join(Role::kServer)), server_node(1));
+      c.tell(temporary(3), join(Role::kWorker));
+      c.tell(temporary(4), join(Role::kWorker));
+      for (const NodeId member : {server_node(1), worker_node(0), worker_node(1)})
+        c.tell(member, heartbeat());
+      ASSERT_TRUE(c.scheduler->started());
+      const wire::Map map = c.map();
+      EXPECT_EQ(map.servers.size(), 2u);
+      EXPECT_EQ(map.first_servers(), 1u);
+      EXPECT_EQ(map.placement[0].owned_by(1), RangeSet(0, 256));
+      const auto answers = c.tell(server_node(0), heartbeat());
+      EXPECT_EQ(status_of(answers.at(0).second).code(), Code::kAborted);
+      EXPECT_EQ(c.name(temporary(5), join(Role::kServer)), server_node(2)) << "that comes late";
+      c.tell(server_node(2), heartbeat());
+      EXPECT_EQ(c.map().servers.size(), 3u);
+    }
+  }
+}
+
+TEST(Scheduler, AServerThatComesBackBeforeTheJobBeginsHasItsPlaceUnlessAnotherTookIt) {
+  for (const bool taken : {false, true}) {
+    Cluster c(false);
+    c.tell(temporary(1), join(Role::kServer));
+    c.scheduler->on_peer_lost(c.now, temporary(1), c.out);
+    EXPECT_EQ(c.scheduler->missing(), "server-0, worker-0, worker-1");
+    if (taken) c.tell(temporary(2), join(Role::kServer));
+    const auto answers = c.tell(server_node(0), heartbeat());
+    EXPECT_EQ(answers.at(0).second.head.op, taken ? Op::kStop : Op::kHeartbeat);
+    EXPECT_EQ(c.scheduler->missing(), taken ? "server-0, worker-0, worker-1" : "worker-0, worker-1");
+    const auto third = c.tell(temporary(3), join(Role::kServer));
+    EXPECT_EQ(third.at(0).second.head.op, Op::kStop) << "all seats are held";
+  }
+}
+
 }  // namespace
 }  // namespace thalweg

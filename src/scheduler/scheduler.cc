@@ -104,13 +104,13 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
                 {Code::kRefused, "a job is observed by one worker, that of its scheduler's process"}, {},
                 out);
   }
-  const bool late = join->role == Role::kServer && count(Role::kServer, false) >= options_.servers;
-  Status refused = late ? may_come() : ok_status();
+  Status refused = join->role == Role::kServer && !has_free_seat() ? may_come() : ok_status();
   if (members_.size() >= limits::kNodesMax)
     refused = {Code::kRefused,
                fmt::format("the job has {} nodes, expected at most {}", members_.size(), limits::kNodesMax)};
   if (stopped_) refused = {Code::kRefused, "the job is over"};
   if (!refused.ok()) return send(from, Op::kStop, refused, {}, out);
+  if (join->role == Role::kServer) free_seat();
   std::uint32_t index = join->observer ? wire::kFirstObserver + options_.before : 0;
   while (members_.count({join->role, index}) != 0) ++index;
   const NodeId id{join->role, index};
@@ -287,12 +287,14 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
   if (found == members_.end()) return;
   if (found->second.left) return note_left(now, node);
   if (stopped_ || (started() && found->second.lost)) return;
-  if (!std::exchange(found->second.lost, true)) timeline_.add(now, JobEvent::Kind::kLost, node, why);
+  const bool said = std::exchange(found->second.lost, true);
+  if (!said) timeline_.add(now, JobEvent::Kind::kLost, node, why);
   if (found->second.observer) return stop(now, {Code::kPeerLost, describe_member(node) + " " + why}, out);
-  if (!started()) {  // Another worker may take its place, or it comes back; never two under one name.
+  if (!started()) {  // Another one may take its place, or it comes back; never two under one name.
     THALWEG_REACHED(kLostBeforeBegin);
-    if (node.role == Role::kWorker && !THALWEG_BUG(kEarlyDeathEnds)) return;
-    return stop(now, {Code::kPeerLost, describe_member(node) + " " + why + " before the job began"}, out);
+    const std::string what = describe_member(node) + " " + why + " before the job began";
+    if (THALWEG_BUG(kEarlyDeathEnds)) return stop(now, {Code::kPeerLost, what}, out);
+    return said ? void() : tell_event(what + "; another may take its place");
   }
   if (node.role == Role::kServer) {
     const std::string ranges = lost_ranges(node);

@@ -163,7 +163,7 @@ class Scheduler final : public Node {
     bool named = false;  // It has spoken under its own id, and so can be spoken to.
     bool lost = false;
     bool left = false;  // A server: it is in no chain any more, and has been told to end.
-    bool dead = false;  // What still comes from it was sent before it ended.
+    bool dead = false;  // Lost for good: it has ended, or before the job began another server took its seat.
     bool stop_seen = false;
     std::string address;
     std::string name;
@@ -176,6 +176,8 @@ class Scheduler final : public Node {
   };
 
   void on_join(Instant now, NodeId from, const Frame& frame, Transport& out);
+  bool has_free_seat() const;
+  void free_seat();
   void forgive_own_pause(Instant now);
   void on_barrier(NodeId from, const Frame& frame, Transport& out);
   void on_report(NodeId from, const Frame& frame, Transport& out);

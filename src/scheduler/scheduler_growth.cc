@@ -59,6 +59,26 @@ std::optional<RangeSpan> unit_to_keep(const Placement& placement, std::span<cons
 
 }  // namespace
 
+// Before the job begins, a server that is lost holds its seat only until another one comes.
+bool Scheduler::has_free_seat() const {
+  return !started() && !THALWEG_BUG(kSeatKept) ? count(Role::kServer, true) < options_.servers
+                                               : count(Role::kServer, false) < options_.servers;
+}
+
+// Where all seats are held, one who is lost gives way, for good: never two for one seat.
+void Scheduler::free_seat() {
+  if (started()) return;
+  const auto holds = [](const auto& entry) {
+    return entry.first.role == Role::kServer && !entry.second.dead;
+  };
+  if (std::ranges::count_if(members_, holds) < options_.servers) return;
+  const auto lost =
+      std::ranges::find_if(members_, [&](const auto& entry) { return holds(entry) && entry.second.lost; });
+  if (lost == members_.end()) return;
+  THALWEG_REACHED(kSeatTaken);
+  lost->second.dead = true;
+}
+
 // Whether a server may join a job that runs.
 Status Scheduler::may_come() const {
   const auto no = [](const std::string& why) { return Status(Code::kRefused, "no server can join: " + why); };

@@ -19,13 +19,14 @@ void Scheduler::begin(Transport& out) {
   map_.job = options_.job;
   map_.first = options_.first;
   map_.scheduler_kept = options_.kept;
-  for (std::uint32_t s = 0; s < options_.servers; ++s)
-    map_.servers.push_back(members_.at(server_node(s)).address);
-  map_.placement = first_placement(map_.tables, options_.servers, options_.replicas);
-  std::vector<std::uint32_t> workers;
+  std::vector<std::uint32_t> servers, workers;
   for (const auto& [id, member] : members_) {
-    if (id.role == Role::kWorker && !member.observer && !member.lost) workers.push_back(id.index);
+    if (id.role == Role::kServer) map_.servers.push_back(member.address);
+    if (member.observer || member.lost) continue;
+    (id.role == Role::kServer ? servers : workers).push_back(id.index);
   }
+  map_.late_servers = static_cast<std::uint32_t>(map_.servers.size()) - options_.servers;
+  map_.placement = first_placement(map_.tables, servers, options_.replicas);
   const bool combine = map_.combine.kind != Combining::Kind::kNone;
   if (combine) {
     place_workers();

@@ -332,18 +332,6 @@ TEST(Scheduler, ALostServerThatComesBackIsToldWhyTheJobEnded) {
   EXPECT_EQ(answers.at(0).second.first.text(), c.scheduler->stopped()->message());
 }
 
-TEST(Scheduler, AServerThatEndsBeforeTheJobBeginsEndsIt) {
-  for (const bool named : {true, false}) {
-    Cluster c(false);
-    c.tell(temporary(1), join(Role::kServer));
-    if (named) c.tell(server_node(0), heartbeat());
-    while (c.now < Instant{} + 30s) c.scheduler->on_time(c.now = c.now + 1s, c.out);
-    c.scheduler->on_peer_lost(c.now, named ? server_node(0) : temporary(1), c.out);
-    EXPECT_EQ(c.scheduler->stopped(),
-              Status(Code::kPeerLost, "server-0 (127.0.0.1:1) closed its connection before the job began"));
-  }
-}
-
 TEST(Scheduler, IsFinishedWhenAllHaveSeenTheStop) {
   Cluster c;
   c.scheduler->stop(c.now, ok_status(), c.out);

@@ -192,8 +192,10 @@ void Faults::strike_core(const CoreFault& fault) {
   if (both) cluster_.kill(observer);
   if (fault.role != Role::kScheduler) {
     // Before the job begins nodes that fall silent are waited for, as they may have yet to come.
-    kill(victim, fault.noticed || !cluster_.scheduler().started());
-    return fault.role == Role::kWorker ? replace(some_time()) : void();
+    const bool begun = cluster_.scheduler().started();
+    kill(victim, fault.noticed || !begun);
+    if (fault.role == Role::kWorker) return replace(some_time());
+    return begun ? void() : replace_server(limits::kPeerGrace + some_time());
   }
   cluster_.kill(victim);
   if (fault.noticed) cluster_.tell_all_of_scheduler(cluster_.now() + limits::kPeerGrace);
@@ -203,6 +205,16 @@ void Faults::disconnect(std::uint32_t victim) {
   if (cluster_.processes().size() >= kProcessesForFaults) return;
   cluster_.tell_lost(0, cluster_.processes()[victim]->id);
   if (random_.chance(0.5)) replace(some_time());
+}
+
+// Until the job begins: one that comes too soon is turned away.
+void Faults::replace_server(Duration after) {
+  cluster_.at(cluster_.now() + after, [this] {
+    if (cluster_.gone() || cluster_.scheduler().started() || cluster_.scheduler().stopped()) return;
+    const bool waits = replacement_ && cluster_.processes()[*replacement_]->runs();
+    if (!waits) replacement_ = cluster_.start_server();
+    replace_server(some_time());
+  });
 }
 
 void Faults::replace(Duration after) {

@@ -34,6 +34,7 @@ class Faults {
   void kill(std::uint32_t victim, bool noticed);
   void disconnect(std::uint32_t victim);
   void replace(Duration after);
+  void replace_server(Duration after);
   Duration some_time();
   bool ended() const { return cluster_.now() >= Instant{plan_.node_faults.until.count()}; }
 
@@ -41,7 +42,8 @@ class Faults {
   Cluster& cluster_;
   Random random_;
   std::set<std::uint32_t> gone_;  // Servers that have copies elsewhere: killed, or stopped for long.
-  Random starter_;                // Of what was drawn later, so that seeds of old keep their course.
+  std::optional<std::uint32_t> replacement_;  // The newest server that is to take the place of a killed one.
+  Random starter_;  // Of what was drawn later, so that seeds of old keep their course.
   std::vector<Kind> kinds_;
 };
 

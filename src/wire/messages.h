@@ -63,7 +63,8 @@ struct Map {
       silence{};  // After which the scheduler takes a node for lost that says nothing; 0: it has not said.
   std::vector<TableSpec> tables;
   std::vector<std::string> servers;  // Addresses, by server index.
-  std::uint32_t late_servers = 0;    // The last so many of them came while the job ran.
+  std::uint32_t late_servers =
+      0;                 // So many more than it began on: they came while it ran, or are lost since before.
   bool by_hand = false;  // Ranges have been placed by hand: who gives one up keeps it for another.
   std::vector<Placement> placement;  // By table.
   std::vector<ShardOwner> shards;

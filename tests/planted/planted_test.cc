@@ -55,6 +55,7 @@ constexpr Planted kBugs[] = {
     {Bug::kDeadComeBack, "DeadComeBack", Checker::kPatience},
     {Bug::kOthersBuried, "OthersBuried", Checker::kPatience},
     {Bug::kEarlyDeathEnds, "EarlyDeathEnds", Checker::kEnds},
+    {Bug::kSeatKept, "SeatKept", Checker::kProgress},
     {Bug::kErrorKept, "ErrorKept", Checker::kEnds},
     {Bug::kSchedulerTrusted, "SchedulerTrusted", Checker::kProgress},
     {Bug::kClockFromZero, "ClockFromZero", Checker::kEnds},

@@ -177,46 +177,52 @@ class LostNodesTest(ClusterJobs):
             self.assertIn("node worker (process %d) %s" % (victim, said), err)
             self.assertNotIn("not connected for", err.split(said)[0])
 
-    def test_a_worker_killed_before_the_job_begins_is_replaced(self):
+    def test_a_process_killed_before_the_job_begins_is_replaced(self):
         calm = self.calm_digest()
-        replaced = 0
-        for _ in range(40):
-            job = self.start_job("--processes", "--servers", "2", "--workers", "2", "--verbose")
-            while not (victims := children_of(job.pid, "worker")) and job.poll() is None:
-                pass
-            for victim in victims[:1]:
-                kill_if_alive(victim)
-            out, err = self.finish(job)
-            self.assertEqual(job.returncode, 0, err)
-            self.assertEqual(last_json(out)["model_digest"], calm)
-            replaced += "before the job began; another takes its place" in err
-            if replaced == 3:
-                return
-        self.fail("no worker was killed in time")
+        for role in ("worker", "server"):
+            replaced = 0
+            for _ in range(40):
+                job = self.start_job("--processes", "--servers", "2", "--workers", "2", "--verbose")
+                while not (victims := children_of(job.pid, role)) and job.poll() is None:
+                    pass
+                for victim in victims[:1]:
+                    kill_if_alive(victim)
+                out, err = self.finish(job)
+                self.assertEqual(job.returncode, 0, err)
+                self.assertEqual(last_json(out)["model_digest"], calm)
+                replaced += "before the job began; another takes its place" in err
+                if replaced == 3:
+                    break
+            self.assertEqual(replaced, 3, "no %s was killed in time" % role)
 
-    def test_a_worker_by_hand_that_dies_before_the_job_begins_is_waited_for(self):
-        scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--workers", "2", self.train],
+    def test_a_node_by_hand_that_dies_before_the_job_begins_is_waited_for(self):
+        for role, others in (("worker", ["server", "server", "worker"]), ("server", ["server", "worker", "worker"])):
+            with self.subTest(role=role):
+                self.check_waited_for(role, others)
+
+    def check_waited_for(self, role, others):
+        scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--servers", "2", "--workers", "2", self.train],
                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         address = address_in(scheduler.stderr.readline())
 
-        def start(role):
-            return subprocess.Popen([PROGRAM, "node", role, "--join", address], stderr=subprocess.DEVNULL)
+        def start(a_role):
+            return subprocess.Popen([PROGRAM, "node", a_role, "--join", address], stderr=subprocess.DEVNULL)
 
         def await_line(line):
             for said in scheduler.stderr:
-                if said.strip().endswith(line):
+                if line in said:
                     return
             self.fail("the scheduler never said " + line)
 
-        nodes = [start("server")]
-        victim = start("worker")
+        nodes = [start(other) for other in others[:2]]
+        victim = start(role)
         await_line("waiting for worker-1")
         victim.kill()
         victim.wait()
-        await_line("waiting for worker-0, worker-1")
-        nodes += [start("worker"), start("worker")]
+        await_line("closed its connection before the job began; another may take its place")
+        nodes += [start(role), start(others[2])]
         _, err = self.finish(scheduler)
-        self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [0] * 3)
+        self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [0] * len(nodes))
         self.assertEqual(scheduler.returncode, 0, err)
 
     def test_killing_the_parent_ends_every_node(self):

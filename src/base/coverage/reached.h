@@ -40,6 +40,7 @@
   BRANCH(kWorkerLost, "a worker is lost, and its shards go to others")                                \
   BRANCH(kLastWorkerLost, "the last worker is lost, and the job ends")                                \
   BRANCH(kLostBeforeBegin, "a node is lost before the job begins")                                    \
+  BRANCH(kSeatTaken, "a server takes the place of one lost before the job begins")                    \
   BRANCH(kReplacedHeard, "who was replaced is heard again, and told so")                              \
   BRANCH(kOwnPauseForgiven, "a scheduler that stood still gives the others its time")                 \
   BRANCH(kDeathTold, "a node's death is told by who started it")                                      \

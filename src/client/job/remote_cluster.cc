@@ -217,7 +217,6 @@ void RemoteCluster::watch_processes() {
   for (ChildProcesses::Ended& ended : children_.take_ended()) {
     if (ended.killed) {
       on_process_ended(ended);
-      if (killed_.empty()) killed_ = ended.what + " " + ended.how;
     } else {
       had_a_word_.push_back(std::move(ended));
     }
@@ -231,10 +230,11 @@ void RemoteCluster::on_process_ended(const ChildProcesses::Ended& ended) {
   act([&](Instant at, Transport& out) {
     over = scheduler_.stopped().has_value();
     const bool begun = scheduler_.started();
-    replace = !over && !begun && ended.killed && process.role == Role::kWorker && replaced_ < kReplacedMax;
+    replace = !over && !begun && ended.killed && replaced_ < kReplacedMax;
     if (!begun && !replace) scheduler_.stop(at, {Code::kPeerLost, what + " before the job began"}, out);
     left = scheduler_.on_node_dead(at, process_name(ended.pid), ended.how, out);
   });
+  if (ended.killed && !replace && killed_.empty()) killed_ = what;
   if (over || left) return;
   if (options_.log) options_.log(what + (replace ? " before the job began; another takes its place" : ""));
   if (!replace) return;

@@ -104,7 +104,7 @@ class RemoteCluster final : public JobCluster {
   ChildProcesses children_;
   std::vector<NodeProcess> started_processes_;     // By number of the child.
   std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.
-  std::string killed_;                             // The first one that a signal ended, in words.
+  std::string killed_;  // The first one that a signal ended and no other replaced, in words.
   std::uint32_t replaced_ = 0;
   bool was_over_ = false;           // The job that was taken up.
   bool in_doubt_ = false;           // Whether another one leads, as last told to the scheduler.

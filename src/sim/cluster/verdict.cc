@@ -66,16 +66,16 @@ std::string judge_loss(const Cluster& cluster, const Status& why) {
   }
   if (!cluster.scheduler().lost(*named)) return "that node was not lost";
   if (says(why, kKilled) && !cluster.patience().dead(*named)) return "nobody said that it died";
+  if (named->index >= wire::kFirstObserver) return {};
+  if (!cluster.scheduler().started()) return "another one could have taken its place";
   if (named->role == Role::kServer) {
     const wire::Map& map = cluster.scheduler().map();
     const std::string lost = unnamed_ranges(map, named->index, why);
-    const bool begun = cluster.scheduler().started();
     const auto alone = [&](const Placement& placement) { return !placement.only_on(named->index).empty(); };
-    if (begun && cluster.scheduler().view().servers > 0 && std::ranges::none_of(map.placement, alone))
+    if (cluster.scheduler().view().servers > 0 && std::ranges::none_of(map.placement, alone))
       return "other servers have all that it had";
-    return lost.empty() || !begun ? "" : "it does not name the lost ranges " + lost;
+    return lost.empty() ? "" : "it does not name the lost ranges " + lost;
   }
-  if (named->index >= wire::kFirstObserver) return {};
   if (!says(why, "no worker is left")) return "others could have gone on";
   return cluster.scheduler().view().workers == 0 ? "" : "there are workers left";
 }
