@@ -214,5 +214,83 @@ TEST(Scheduler, AServerThatComesBackBeforeTheJobBeginsHasItsPlaceUnlessAnotherTo
   }
 }
 
+Frame ended_with(Code code, std::string_view why) {
+  Frame frame = make_frame(Op::kEnded, Bytes::of(std::string(why)));
+  frame.head.code = code;
+  return frame;
+}
+
+// It is told why as often as it asks, and others have its shards.
+TEST(Scheduler, ALateWorkerWhoseInputIsNoGoodIsTurnedAway) {
+  Cluster c;
+  c.tell(temporary(9), join(Role::kWorker));
+  c.tell(worker_node(2), heartbeat());
+  const auto own = [&] {
+    return std::ranges::count(c.scheduler->map().shards, 2u, &wire::ShardOwner::worker);
+  };
+  EXPECT_EQ(own(), 1);
+  const Status why(Code::kData, "nofile.svm: cannot be opened");
+  c.tell(worker_node(2), ended_with(why.code(), why.message()));
+  EXPECT_FALSE(c.scheduler->stopped().has_value());
+  EXPECT_EQ(own(), 0);
+  EXPECT_EQ(
+      c.events.back(),
+      "worker-2 (test) is turned away: nofile.svm: cannot be opened; its 1 data shard goes to worker-0");
+  for (const Frame& again : {heartbeat(), ended_with(why.code(), why.message())}) {
+    const auto answers = c.tell(worker_node(2), again);
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].second.head.op, Op::kStop);
+    EXPECT_EQ(status_of(answers[0].second), why);
+  }
+}
+
+TEST(Scheduler, OtherErrorsOfWorkersEndTheJob) {
+  const auto end = [](Cluster& c, std::uint32_t worker, Code code) {
+    c.tell(worker_node(worker), ended_with(code, "why"));
+    return c.scheduler->stopped().value_or(ok_status()).code();
+  };
+  Cluster first;
+  EXPECT_EQ(end(first, 0, Code::kData), Code::kData) << "it was there when the job began";
+  Cluster other;
+  other.tell(temporary(9), join(Role::kWorker));
+  other.tell(worker_node(2), heartbeat());
+  EXPECT_EQ(end(other, 2, Code::kTimeout), Code::kTimeout) << "which is others' as well";
+  Cluster proven;
+  proven.tell(temporary(9), join(Role::kWorker));
+  proven.tell(worker_node(2), heartbeat());
+  Frame report = make_frame(Op::kReport, Bytes::of(std::string("r")));
+  for (std::uint32_t s = 0; s < 4; ++s) {
+    if (proven.scheduler->map().shards[s].worker == 2) report.head.shard = ShardId{s};
+  }
+  report.head.owner_epoch = 1;
+  proven.tell(worker_node(2), report);
+  EXPECT_EQ(proven.reports.size(), 1u);
+  EXPECT_EQ(end(proven, 2, Code::kData), Code::kData) << "it has done part of the work";
+  Cluster last;
+  last.tell(temporary(9), join(Role::kWorker));
+  last.tell(worker_node(2), heartbeat());
+  for (const std::uint32_t worker : {0u, 1u})
+    last.scheduler->on_peer_lost(last.now, worker_node(worker), last.out);
+  EXPECT_EQ(end(last, 2, Code::kData), Code::kData) << "nobody else is left";
+}
+
+TEST(Scheduler, MapsSayWhichDataIsRead) {
+  std::uint64_t data = 0;
+  SchedulerOptions options;
+  options.data = [&] { return data; };
+  options.tables.resize(1);
+  Scheduler scheduler(std::move(options));
+  SentFrames out;
+  scheduler.on_frame({}, temporary(1), join(Role::kServer), out);
+  scheduler.on_frame({}, temporary(2), join(Role::kWorker), out);
+  for (const NodeId node : {server_node(0), worker_node(0)}) scheduler.on_frame({}, node, heartbeat(), out);
+  EXPECT_EQ(scheduler.map().data, 0u);
+  data = 7;
+  scheduler.on_frame({}, temporary(3), join(Role::kServer), out);
+  scheduler.on_frame({}, server_node(1), heartbeat(), out);
+  EXPECT_EQ(scheduler.map().data, 7u);
+  EXPECT_EQ(wire::decode_map(encode(scheduler.map()))->data, 7u);
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -73,13 +73,7 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
     case Op::kJoined:
       return on_joined(now, from, frame, out);
     case Op::kEnded:
-      if (member.gone()) return;
-      member.stop_seen = from.role == Role::kServer;  // A server that says so has stopped.
-      if (frame.head.code == Code::kOk) return member.observer ? stop(now, ok_status(), out) : void();
-      return stop(
-          now,
-          {frame.head.code, (member.observer ? "" : node_name(from) + ": ") + status_of(frame).message()},
-          out);
+      return on_ended(now, from, frame, out);
     case Op::kStop:
       if (member.left) return note_left(now, from);
       if (!stopped_) return;
@@ -89,6 +83,17 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
     default:
       return;  // Nothing else is for a scheduler.
   }
+}
+
+void Scheduler::on_ended(Instant now, NodeId from, const Frame& frame, Transport& out) {
+  Member& member = members_.at(from);
+  if (member.turned_away) return send(from, Op::kStop, *member.turned_away, {}, out);
+  if (member.gone()) return;
+  member.stop_seen = from.role == Role::kServer;  // A server that says so has stopped.
+  const Status how = status_of(frame);
+  if (how.ok()) return member.observer ? stop(now, ok_status(), out) : void();
+  if (may_turn_away(from, how.code())) return turn_away(now, from, how, out);
+  stop(now, {how.code(), (member.observer ? "" : node_name(from) + ": ") + how.message()}, out);
 }
 
 void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport& out) {
@@ -166,7 +171,10 @@ void Scheduler::begin_if_complete(Instant now, Transport& out) {
     return entry.second.named || entry.second.lost;
   });
   if (!all_named || !missing().empty()) return;
-  for (auto& [id, member] : members_) member.heard = now;  // From now on they speak as often as the map says.
+  for (auto& [id, member] : members_) {
+    member.heard = now;  // From now on they speak as often as the map says.
+    member.proven = true;
+  }
   wake_ = now;
   begin(out);
   checkpoints_.begin(now);
@@ -187,6 +195,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
       from.role == Role::kServer ? std::ranges::none_of(map_.placement, places) : !member->second.observer;
   if (member->second.left) return send(from, Op::kStop, ok_status(), {}, out);
   if (member->second.lost) {  // The others are the reason why the job has stopped.
+    if (member->second.turned_away) return send(from, Op::kStop, *member->second.turned_away, {}, out);
     if (stopped_ && !replaced) return send(from, Op::kStop, *stopped_, {}, out);
     THALWEG_REACHED(kReplacedHeard);
     return send(from, Op::kStop,
@@ -397,6 +406,7 @@ void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
   if (!owns(from, head)) {
     return answer(from, head, Op::kReportReply, disowned(head), out);
   }
+  members_.at(from).proven = true;
   const auto id = numbered<ReportId>(head);
   const auto newest = reported_.find(head.shard);
   if ((head.flags & frame_flags::kEndOfWork) != 0) {

@@ -54,6 +54,9 @@ struct SchedulerOptions {
   std::uint32_t before = 0;  // Schedulers that this job has had: each has an observer of another name.
   // The name under which the only node that may observe the job, and end it well, joins.
   std::optional<NodeId> observer;
+  // Tells by a number which data shards have been read from, for maps; 0: nobody knows yet. Called inside a
+  // turn.
+  std::function<std::uint64_t()> data;
   // Each report of a shard once, in the shard's order; called inside a turn.
   std::function<void(ShardId, ReportId, std::string_view)> on_report;
   // A shard's program has ended well; once or more for each, inside a turn.
@@ -164,7 +167,9 @@ class Scheduler final : public Node {
     bool lost = false;
     bool left = false;  // A server: it is in no chain any more, and has been told to end.
     bool dead = false;  // Lost for good: it has ended, or before the job began another server took its seat.
+    bool proven = false;  // It was there when the job began, or has reported of a shard since.
     bool stop_seen = false;
+    std::optional<Status> turned_away;  // A worker that came late and could not do its part: why.
     std::string address;
     std::string name;
     std::string machine;
@@ -176,6 +181,9 @@ class Scheduler final : public Node {
   };
 
   void on_join(Instant now, NodeId from, const Frame& frame, Transport& out);
+  void on_ended(Instant now, NodeId from, const Frame& frame, Transport& out);
+  bool may_turn_away(NodeId from, Code code) const;
+  void turn_away(Instant now, NodeId worker, const Status& why, Transport& out);
   bool has_free_seat() const;
   void free_seat();
   void forgive_own_pause(Instant now);

@@ -118,6 +118,7 @@ void Scheduler::get_members(Instant now, Reader& from) {
     member.machine = from.get_text(limits::kNameBytesMax);
     member.pid = from.get<std::uint32_t>();
     member.heard = now;
+    member.proven = true;  // Who came last may not be, and ends the job if it cannot do its part.
     members_[id] = std::move(member);
   });
 }

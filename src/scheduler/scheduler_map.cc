@@ -57,6 +57,7 @@ void Scheduler::place_workers() {
 
 void Scheduler::publish(Transport& out) {
   ++map_.epoch;
+  if (options_.data) map_.data = options_.data();
   if (map_.combine.kind != Combining::Kind::kNone) place_workers();
   const Bytes bytes = encode(map_);
   for (const auto& [id, member] : members_) {

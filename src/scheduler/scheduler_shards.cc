@@ -53,6 +53,21 @@ std::string Scheduler::reassign(Instant now, std::uint32_t worker) {
                      some_names(heirs));
 }
 
+// Whether an error is of what a late worker brought with it, as its files, and of nobody else; whatever it
+// had goes on at others, who meet the same error where it is theirs too.
+bool Scheduler::may_turn_away(NodeId from, Code code) const {
+  const Member& member = members_.at(from);
+  const bool of_input = code == Code::kUsage || code == Code::kIo || code == Code::kData;
+  return started() && !stopped_ && from.role == Role::kWorker && !member.observer && !member.proven &&
+         of_input && count(Role::kWorker, true) > 1;
+}
+
+void Scheduler::turn_away(Instant now, NodeId worker, const Status& why, Transport& out) {
+  members_.at(worker).turned_away = why;
+  lose(now, worker, "is turned away: " + why.message(), out);
+  send(worker, Op::kStop, why, {}, out);
+}
+
 // Its first word under its own name: it is no joiner any more. It gets shards at once, as a pass may be long;
 // where programs keep what no server has, it waits for losses.
 void Scheduler::share_with(Instant now, NodeId newcomer, Transport& out) {

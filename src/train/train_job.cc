@@ -178,6 +178,7 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   };
   SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());
+  job.data = [this] { return monitor_->inputs(); };
   job.shards_stay = has_own_state(spec());
   if (spec().reached.empty()) job.first = first_;
   if (resume_) job.checkpoint.newest = resume_->manifest.step;

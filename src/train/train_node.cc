@@ -1,4 +1,6 @@
 // Servers and workers of a Trainer's job.
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,10 +63,17 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   return inputs_;
 }
 
-Task<Status> train_remote_shard(ShardStore& store, std::string job, std::shared_ptr<LazyInputs> lazy,
-                                MeetingPlace place) {
+// `data`: see wire::Map.
+Task<Status> train_remote_shard(ShardStore& store, std::string job, std::uint64_t data,
+                                std::shared_ptr<LazyInputs> lazy, MeetingPlace place) {
   const auto inputs = lazy->open(job);
   if (!inputs) co_return inputs.status();
+  if (data != 0 && data != (*inputs)->fingerprint) {
+    co_return Status(Code::kData,
+                     fmt::format("{}: not the files that this job reads: their number, sizes or begins "
+                                 "differ; give every worker the same ones in the same order",
+                                 (*inputs)->name));
+  }
   co_return co_await train_in_process(store, *inputs, std::move(place));
 }
 
@@ -92,7 +101,7 @@ TrainNodeEnd run_train_server(const TrainNode& node) {
 TrainNodeEnd run_train_worker(const TrainNode& node) {
   const auto lazy = std::make_shared<LazyInputs>(node);
   const auto program = [lazy, options = node.node](ShardStore& store, const wire::Map& map) {
-    return train_remote_shard(store, map.job, lazy, meeting_place(options, map.timeout));
+    return train_remote_shard(store, map.job, map.data, lazy, meeting_place(options, map.timeout));
   };
   NodeEnd end = run_remote_worker(node.node, program, node.stop);
   if (lazy->data() != nullptr) end.status = with_cause(end.status, lazy->data());

@@ -271,6 +271,11 @@ Status TrainMonitor::inputs_agree() const {
   return inputs_agree_;
 }
 
+std::uint64_t TrainMonitor::inputs() const {
+  const std::lock_guard lock(mutex_);
+  return inputs_ ? inputs_->fingerprint : 0;
+}
+
 TrainNumbers TrainMonitor::numbers() const {
   const std::lock_guard lock(mutex_);
   TrainNumbers out;

@@ -99,6 +99,8 @@ class TrainMonitor {
   // kData once two shards have been read from different files, or what was read of one differs from what
   // another worker or an earlier pass has read there.
   Status inputs_agree() const;
+  // TrainReport::inputs of the first report; 0: there is none yet.
+  std::uint64_t inputs() const;
   TrainNumbers numbers() const;
   // Of pass `epoch`. What is reported later of its held-out rows does not count in their AUC.
   EpochNumbers epoch_numbers(std::uint32_t epoch);

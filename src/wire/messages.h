@@ -58,6 +58,7 @@ struct Map {
   bool closing = false;         // Data shards are to end their work early.
   bool scheduler_kept = false;  // Its state: where it is gone another one comes in its place.
   Step first;                   // That shards begin with: steps before it are in the rows that are loaded.
+  std::uint64_t data = 0;       // Of which shards have told that they read; 0: none has yet.
   Duration timeout{};           // Deadline of every wait.
   Duration
       silence{};  // After which the scheduler takes a node for lost that says nothing; 0: it has not said.

@@ -37,6 +37,7 @@ Map some_map() {
   map.shards = {{0, 0}, {1, 4}, {0, 1}};
   map.combine = Combining::tree(2);
   map.workers = {{0, 0, "127.0.0.1:5"}, {1, 0, ""}, {4, 1, "b"}};
+  map.data = 0x1234567890abcdef;
   map.job = "rate = 1";
   return map;
 }
@@ -157,6 +158,7 @@ TEST(Messages, AMapTellsEverythingOfTheJob) {
   EXPECT_EQ(again->combine, map.combine);
   EXPECT_EQ(again->workers, map.workers);
   EXPECT_EQ(again->job, map.job);
+  EXPECT_EQ(again->data, map.data);
   EXPECT_EQ(again->timeout, map.timeout);
   EXPECT_EQ(again->closing, map.closing);
   EXPECT_EQ(again->scheduler_kept, map.scheduler_kept);

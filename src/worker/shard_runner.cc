@@ -15,6 +15,7 @@ Reached fresh_marks(const wire::Map& job) { return {job.first, job.first, false}
 
 void ShardRunner::take_map(const wire::Map& map) {
   if (job_.epoch == 0) job_ = map;
+  job_.data = map.data;
   closes_ = map.closing;
 }
 

@@ -2,6 +2,7 @@
 """Nodes that join a job which runs: it goes on by them, and its bits stay."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -96,6 +97,28 @@ class WorkersTest(JoinsTest):
         self.assertRegex(err, r"(?m)^worker-2 \(.*\) joined; it has 1 data shard of worker-0$")
         self.assertRegex(err, r"(?m)^worker-0 \(.*; its 1 data shard goes to worker-2$")
         self.assertEqual([node.wait(PATIENCE_S) for node in late], [0, 0])
+
+    # It has no data shard before its data is seen to be the job's.
+    def test_a_worker_that_joins_with_other_data_is_turned_away_and_the_job_goes_on(self):
+        job, address = self.start_servers(2, 2, 1)
+        self.await_epoch(job, 2)
+        nothing = os.path.join(self.folder.name, "nofile.svm")
+        longer, other = self.copy_of_train("longer.svm", times=2), os.path.join(self.folder.name, "begin.svm")
+        with open(self.train, "rb") as train, open(other, "wb") as copy:
+            text = train.read()
+            copy.write((b"0" if text[:1] == b"1" else b"1") + text[1:])
+        cases = [((nothing,), "nofile.svm"), ((longer,), "longer.svm: not the files that this job reads"),
+                 ((self.train, self.train), "and 1 more: not the files that this job reads"),
+                 ((other,), "begin.svm: not the files that this job reads")]
+        for files, said in cases:
+            with self.subTest(said=said):
+                late = subprocess.run([PROGRAM, "node", "worker", "--join", address, "--", *files], capture_output=True, text=True,
+                                      timeout=PATIENCE_S, check=False)
+                self.assertEqual(late.returncode, 4, late.stderr)
+                self.assertIn(said, late.stderr)
+        err = self.expect_calm(job)
+        self.assertEqual(len(re.findall(r"(?m)^worker-\d \(.*\) is turned away: .*; its \d data shards? go(es)? to worker-0$", err)),
+                         len(cases), err)
 
     def test_where_workers_keep_replicas_one_that_joins_stands_by(self):
         job, address = self.start_servers(1, 1, 1, "--epochs", "100000", "--data-shards", "2", "--algorithm", "easgd")
