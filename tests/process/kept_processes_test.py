@@ -82,8 +82,13 @@ class KeptProcessesTest(KeptJobs):
         self.kill(job)
         for name in ("server-1", "worker-0"):
             os.kill(nodes[name], signal.SIGKILL)
-        result, _ = self.assert_ends_as_undisturbed(self.begin("--replicas", "2"))
+        begun = time.monotonic()
+        job = self.begin("--replicas", "2")
+        self.await_words(job, "server-1 (")
+        self.assertLess(time.monotonic() - begun, 5, "half of the silence")
+        result, err = self.assert_ends_as_undisturbed(job)
         self.assertEqual([lost["server"] for lost in result["failovers"]], [1])
+        self.assertRegex(err, r"(?m)^server-1 \(.*\) ended while no scheduler was there; its \d+ key ranges go on at server-0$")
 
     def test_where_all_are_gone_it_goes_on_from_a_checkpoint(self):
         kept = self.state + ".kept"

@@ -14,6 +14,7 @@
 #include "client/job/node_options.h"
 #include "client/job/work_threads.h"
 #include "net/socket/address.h"
+#include "net/socket/local_way.h"
 #include "net/socket/secret_file.h"
 #include "net/tcp/tcp_spin.h"
 #include "server/server.h"
@@ -179,7 +180,23 @@ Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions
     if (Status status = cluster->start_process(process); !status.ok()) return status;
   }
   cluster->driver_.start();
+  cluster->look_for_ended();
   return cluster;
+}
+
+// Of the processes that a command like this one has started before: nobody was there to be told.
+void RemoteCluster::look_for_ended() {
+  if (options_.lasting == nullptr || options_.kept.image.empty()) return;
+  const JobStatus known = look([this] { return scheduler_.status(clock_.now()); });
+  for (const JobNode& node : known.nodes) {
+    const bool gone = node.state == NodeState::kLost || node.state == NodeState::kLeft;
+    if (gone || node.observer || node.pid == 0) continue;
+    const auto process = static_cast<pid_t>(node.pid);
+    if (!has_ended(process)) continue;
+    act([&](Instant at, Transport& out) {
+      scheduler_.on_node_dead(at, process_name(process), "ended while no scheduler was there", out);
+    });
+  }
 }
 
 Status RemoteCluster::start_process(const NodeProcess& process) {

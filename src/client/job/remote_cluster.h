@@ -86,6 +86,7 @@ class RemoteCluster final : public JobCluster {
   void act(const std::function<void(Instant, Transport&)>& turn);
   void tell_trouble();
   void look_at_lead();
+  void look_for_ended();
   Status start_process(const NodeProcess& process);
   void watch_processes();
   void on_process_ended(const ChildProcesses::Ended& ended);
