@@ -346,10 +346,10 @@ void bench_restore(const TableSpec& table, const std::string& path, const std::s
     const double plain_mb = static_cast<double>(plain) / 1e6;
     drop_from_cache(path, *manifest);
     const auto begin = Clock::now();
-    std::vector<std::string> warnings;
+    std::vector<PassedOver> passed_over;
     CheckpointOptions resumed;
     resumed.resume = path;
-    const auto from = find_resume(resumed, LooksAt::kLoad, warnings);
+    const auto from = find_resume(resumed, LooksAt::kLoad, passed_over);
     THALWEG_CHECK(from.ok(), "it is there");
     const double finding = seconds_since(begin);
     double loading = 0;
