@@ -139,9 +139,9 @@ std::vector<std::string> absent_parts(std::string_view text, const RowFormat& fo
   const std::set<std::uint32_t> present(fields.begin(), fields.end());
   for (const InteractionItem& item : *items) {
     for (const std::string& name : {item.left, item.right}) {
-      const auto field = name.empty() ? std::nullopt : format.field_named(name, columns);
-      const bool known = std::find(absent.begin(), absent.end(), name) != absent.end();
-      if (field && !present.contains(*field) && !known) absent.push_back(name);
+      const bool known = name.empty() || std::find(absent.begin(), absent.end(), name) != absent.end();
+      if (known || present.contains(format.field_named(name, columns).value_or(0))) continue;
+      absent.push_back(name);
     }
   }
   return absent;
