@@ -41,7 +41,7 @@ void name_entries(const DataSet& data, const Batch& rows, const RowLines& lines,
         rows.fields.empty() ? std::span<const std::uint32_t>() : std::span(rows.fields).subspan(begin, count);
     const auto own =
         static_cast<std::size_t>(std::find(fields.begin(), fields.end(), kPairField) - fields.begin());
-    data.format().names(lines.line(row), data.columns(), fields.first(own), names);
+    data.format().names({lines.line(row), data.options(), data.columns(), fields.first(own)}, names);
     if (own < fields.size()) add_names_of_pairs(data, rows, begin, own, names);
   }
   if (names.size() == count) return;

@@ -23,28 +23,26 @@ std::vector<std::string> cells_of_line(std::string_view line, char separator) {
 
 }  // namespace
 
-void name_cells(std::string_view line, const Columns& columns, std::span<const std::uint32_t> fields,
-                std::vector<std::string>& names) {
-  const std::vector<std::string> cells = cells_of_line(line, columns.separator);
+void name_cells(const NamedRow& row, std::vector<std::string>& names) {
+  const std::vector<std::string> cells = cells_of_line(row.line, row.columns.separator);
   const auto is_of = [](const Column& column, std::uint32_t field) {
     return column.field == field &&
            (column.kind == Column::Kind::kNumeric || column.kind == Column::Kind::kCategorical);
   };
-  for (const std::uint32_t field : fields) {
+  for (const std::uint32_t field : row.fields) {
     std::size_t c = 0;
-    while (c < columns.list.size() && !is_of(columns.list[c], field)) ++c;
+    while (c < row.columns.list.size() && !is_of(row.columns.list[c], field)) ++c;
     if (c >= cells.size()) return;
-    const Column& column = columns.list[c];
+    const Column& column = row.columns.list[c];
     names.push_back(column.kind == Column::Kind::kNumeric ? column.name : column.name + "=" + cells[c]);
   }
 }
 
-void name_criteo_cells(std::string_view line, const Columns&, std::span<const std::uint32_t> fields,
-                       std::vector<std::string>& names) {
-  const std::vector<std::string> cells = cells_of_line(line, '\t');
+void name_criteo_cells(const NamedRow& row, std::vector<std::string>& names) {
+  const std::vector<std::string> cells = cells_of_line(row.line, '\t');
   if (cells.size() < kCriteoCells) return;
   const std::size_t first = cells.size() - kCriteoCells;  // Behind the label, if there is one.
-  for (const std::uint32_t field : fields) {
+  for (const std::uint32_t field : row.fields) {
     if (field >= kCriteoCells) return;
     const bool integer = field < kCriteoIntegers;
     names.push_back(fmt::format("{}{}={}", integer ? 'I' : 'C', field + 1 - (integer ? 0 : kCriteoIntegers),
@@ -52,8 +50,8 @@ void name_criteo_cells(std::string_view line, const Columns&, std::span<const st
   }
 }
 
-void name_indices(std::string_view line, const Columns&, std::span<const std::uint32_t>,
-                  std::vector<std::string>& names) {
+void name_indices(const NamedRow& row, std::vector<std::string>& names) {
+  const std::string_view line = row.line;
   bool is_label = true;
   for (std::size_t at = line.find_first_not_of(kBetweenEntries); at < line.size();) {
     const std::size_t end = std::min(line.find_first_of(kBetweenEntries, at), line.size());

@@ -8,21 +8,25 @@
 #include <vector>
 
 #include "data/column/columns.h"
+#include "data/read_options.h"
 
 namespace thalweg {
 
-// A name for each entry, in their order; `line` ends with '\n', `fields` are the entries'.
-using EntryNames = void (*)(std::string_view line, const Columns& columns,
-                            std::span<const std::uint32_t> fields, std::vector<std::string>& names);
+// A row, and how it was read; `line` ends with '\n', `fields` are the entries'.
+struct NamedRow {
+  std::string_view line;
+  const ReadOptions& options;
+  const Columns& columns;
+  std::span<const std::uint32_t> fields;
+};
+// A name for each entry, in their order.
+using EntryNames = void (*)(const NamedRow& row, std::vector<std::string>& names);
 
 // "site=a.com", of a numeric column "price".
-void name_cells(std::string_view line, const Columns& columns, std::span<const std::uint32_t> fields,
-                std::vector<std::string>& names);
+void name_cells(const NamedRow& row, std::vector<std::string>& names);
 // "I1=5" to "I13=", "C1=68fd1e64" to "C26=".
-void name_criteo_cells(std::string_view line, const Columns& columns, std::span<const std::uint32_t> fields,
-                       std::vector<std::string>& names);
+void name_criteo_cells(const NamedRow& row, std::vector<std::string>& names);
 // The index, of index:value or field:index:value.
-void name_indices(std::string_view line, const Columns& columns, std::span<const std::uint32_t> fields,
-                  std::vector<std::string>& names);
+void name_indices(const NamedRow& row, std::vector<std::string>& names);
 
 }  // namespace thalweg

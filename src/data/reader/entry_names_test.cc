@@ -28,7 +28,8 @@ std::vector<std::string> all_names(const std::string& text, const std::string& c
     std::vector<std::string> names;
     const auto fields =
         rows.fields.empty() ? std::span<const std::uint32_t>() : std::span(rows.fields).subspan(begin, count);
-    (*data)->format().names((*reader)->lines().line(row), (*data)->columns(), fields, names);
+    (*data)->format().names({(*reader)->lines().line(row), (*data)->options(), (*data)->columns(), fields},
+                            names);
     EXPECT_EQ(names.size(), count) << row;
     all.insert(all.end(), names.begin(), names.end());
   }
@@ -46,6 +47,18 @@ TEST(EntryNames, OfCsvAreColumnsAndCells) {
 TEST(EntryNames, OfIndicesAreTheseAsTheyAreWritten) {
   EXPECT_EQ(all_names("1 qid:4 17:2 3 # 5:1\n# 9:9\n0:2 08:1\n"), (Names{"17", "3", "08"}));
   EXPECT_EQ(all_names("1 2:17:0.5 3:4:1\n"), (Names{"17", "4"}));
+}
+
+TEST(EntryNames, OfVwAreNamespacesAndFeatures) {
+  EXPECT_EQ(all_names("1 'tag|user ann:2 bob |item:0.5 i7 gone:0 | plain\n-1 |user cat\n"),
+            (Names{"user=ann", "user=bob", "item=i7", "plain", "user=cat"}));
+}
+
+TEST(EntryNames, OfJsonLinesAreMembersAndTheirWords) {
+  EXPECT_EQ(
+      all_names("{\"label\":1,\"user\":\"ann\",\"price\":3.5,\"none\":0,\"tags\":[\"a\",2],"
+                "\"at\":{\"home\":true},\"gone\":null}\n{\"label\":0,\"weight\":2,\"user\":\"b\\n\"}\n"),
+      (Names{"user=ann", "price", "tags=a", "tags=2", "at.home=true", "user=b\n"}));
 }
 
 TEST(EntryNames, OfCriteoAreCellsByTheirKind) {

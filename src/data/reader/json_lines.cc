@@ -30,8 +30,10 @@ bool is_word_at(const char* p, std::string_view word) {
 
 class JsonLinesParser final : public LineParser<JsonLinesParser> {
  public:
-  explicit JsonLinesParser(const ReadOptions& options)
+  // `names`: of the entries, as they come; null: nobody asks.
+  explicit JsonLinesParser(const ReadOptions& options, std::vector<std::string>* names = nullptr)
       : LineParser(options),
+        names_(names),
         labels_needed_(options.labels_needed),
         hashes_fields_(!options.interactions.empty()),
         label_name_(options.label_column),
@@ -140,7 +142,8 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     std::string_view text;
     if (*p == '"') return read_json_string(p, text, scratch_, *error_) && add_category(text, at);
     const bool is_bucket = form_.shape == NumberForm::Shape::kBucket;
-    if (is_word_at(p, "null")) return p += 4, !is_bucket || add_key(category_key({}, member_key()), at);
+    if (is_word_at(p, "null"))
+      return p += 4, !is_bucket || add_key(category_key({}, member_key()), path_, at);
     const bool truth = is_word_at(p, "true");
     if (truth || is_word_at(p, "false")) {
       p += truth ? 4 : 5;
@@ -149,11 +152,12 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     float value = 0.0f;
     if (!parse_number(p, value)) return false;
     if (categorical) return add_category({at, static_cast<std::size_t>(p - at)}, at);
-    if (is_bucket) return add_key(bucket_key(value, member_key()), at);
+    if (is_bucket) return add_key(bucket_key(value, member_key()), path_, at);
     value = in_form(value, form_);
-    if (value == 0.0f || !keep_ || out_->add_value(rules_.key(member_key()), value, member_field()))
-      return true;
-    return bad(at, kFullExpected);
+    if (value == 0.0f || !keep_) return true;
+    if (!out_->add_value(rules_.key(member_key()), value, member_field())) return bad(at, kFullExpected);
+    if (names_ != nullptr) names_->push_back(path_);
+    return true;
   }
 
   bool parse_number(const char*& p, float& value) {
@@ -169,11 +173,15 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
   std::uint32_t member_field() const { return hashes_fields_ ? hashed_field(path_) : 0; }
 
   bool add_category(std::string_view text, const char* at) {
-    return add_key(category_key(text, member_key()), at);
+    const std::string name = names_ == nullptr ? std::string() : fmt::format("{}={}", path_, text);
+    return add_key(category_key(text, member_key()), name, at);
   }
 
-  bool add_key(Key key, const char* at) {
-    return !keep_ || out_->add(rules_.key(key), member_field()) || bad(at, kFullExpected);
+  bool add_key(Key key, const std::string& name, const char* at) {
+    if (!keep_) return true;
+    if (!out_->add(rules_.key(key), member_field())) return bad(at, kFullExpected);
+    if (names_ != nullptr) names_->push_back(name);
+    return true;
   }
 
   bool take_label(const char*& p) {
@@ -213,6 +221,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     return true;
   }
 
+  std::vector<std::string>* const names_;
   const bool labels_needed_, hashes_fields_;
   const std::string label_name_, weight_name_;
   std::map<std::string, ColumnItem, std::less<>> known_;  // What a model of CSV knows of its columns.
@@ -227,6 +236,12 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
   bool has_label_ = false;
   bool keep_ = true;  // What is read becomes entries.
 };
+
+// "user=ann", of a number "price".
+void name_members(const NamedRow& row, std::vector<std::string>& names) {
+  JsonLinesParser parser(row.options, &names);
+  name_by_parsing(parser, row.line, names);
+}
 
 Likeness like_json_lines(const LineLook& look) {
   const std::size_t at = look.line.find_first_not_of(" \t\r");
@@ -254,6 +269,7 @@ extern constinit const RowFormat kJsonLinesFormat = {
     .members = true,
     .likeness = like_json_lines,
     .parser = make_json_lines_parser,
+    .names = name_members,
     .field_named = field_of_member,
 };
 

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/mix.h"
 #include "data/read_options.h"
@@ -138,5 +141,17 @@ class LineParser : public RowParser {
   explicit LineParser(const ReadOptions& options) : rules_(options) {}
   const RowRules rules_;
 };
+
+// Has a parser that tells names as it goes parse one row; none where it cannot.
+template <class Parser>
+void name_by_parsing(Parser& parser, std::string_view line, std::vector<std::string>& names) {
+  const std::string text = std::string(line) + std::string(kTextPad, '\0');
+  Batch batch;
+  BatchWriter out;
+  RowError error;
+  out.attach(batch, parser.with_fields(), false);
+  if (parser.parse_row(text.data(), text.data() + line.size(), out, error) == nullptr) names.clear();
+  out.detach();
+}
 
 }  // namespace thalweg

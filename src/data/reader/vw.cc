@@ -48,6 +48,7 @@ std::uint32_t vw_field(std::string_view name) {
 }
 
 struct VwNamespace {
+  std::string_view name;
   Key seed = 0;
   std::uint32_t field = 0;
   float scale = 1.0f;
@@ -55,10 +56,12 @@ struct VwNamespace {
 
 class VwParser final : public LineParser<VwParser> {
  public:
-  explicit VwParser(const ReadOptions& options)
+  // `names`: of the entries, as they come; null: nobody asks.
+  explicit VwParser(const ReadOptions& options, std::vector<std::string>* names = nullptr)
       : LineParser(options),
         labels_needed_(options.labels_needed),
-        hashes_fields_(!options.interactions.empty()) {}
+        hashes_fields_(!options.interactions.empty()),
+        names_(names) {}
 
   bool with_fields() const override { return true; }
 
@@ -116,6 +119,7 @@ class VwParser final : public LineParser<VwParser> {
   bool parse_namespace(const char*& p, const char* end, VwNamespace& space, RowError& error) const {
     const char* name_end = vw_name_end(++p);
     const std::string_view name(p, static_cast<std::size_t>(name_end - p));
+    space.name = name;
     space.seed = XXH3_64bits(name.data(), name.size());
     if (name.empty()) space.seed = 0;  // Which is no seed: names stand for themselves.
     space.field = hashes_fields_ ? hashed_field(name) : vw_field(name);
@@ -147,13 +151,22 @@ class VwParser final : public LineParser<VwParser> {
       const Key key =
           std::min<Key>(XXH3_64bits_withSeed(name.data(), name.size(), space.seed), kReservedKey - 1);
       if (!out.add_value(rules_.key(key), value, space.field)) return fail(error, p, kFullExpected);
+      if (names_ != nullptr)
+        names_->push_back(space.name.empty() ? std::string(name) : fmt::format("{}={}", space.name, name));
     }
     p = q;
     return true;
   }
 
   const bool labels_needed_, hashes_fields_;
+  std::vector<std::string>* const names_;
 };
+
+// "user=ann", as of a column, without a namespace "ann".
+void name_vw(const NamedRow& row, std::vector<std::string>& names) {
+  VwParser parser(row.options, &names);
+  name_by_parsing(parser, row.line, names);
+}
 
 std::optional<std::uint32_t> field_of_namespace(std::string_view name, const Columns&) {
   return hashed_field(name);
@@ -190,6 +203,7 @@ extern constinit const RowFormat kVwFormat = {
     .ids = "names",
     .likeness = like_vw,
     .parser = make_vw_parser,
+    .names = name_vw,
     .field_named = field_of_namespace,
 };
 

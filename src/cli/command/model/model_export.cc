@@ -1,13 +1,17 @@
 // model export: a stored model for other programs.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cli/command/command.h"
 #include "cli/options/options.h"
 #include "cli/view/output.h"
 #include "cli/work/stored_model.h"
+#include "data/column/column_items.h"
+#include "data/reader/row_loop.h"
 #include "data/scale/value_scales.h"
 #include "model/format/model_export.h"
 #include "net/system_disk.h"
@@ -15,21 +19,58 @@
 namespace thalweg {
 namespace {
 
-// Of a model's features, by the keys that its rows have.
-Result<std::map<Key, float>> scales_for(const ModelReader& model, ExportFormat format) {
+// What values of features were divided by in training, by the keys that the model's rows have.
+Result<std::map<Key, float>> value_scales_of(const ModelReader& model) {
   const auto& stored = model.manifest().options;
   const auto text = stored.find("value-scales");
-  if (format != ExportFormat::kVw || text == stored.end()) return std::map<Key, float>();
-  if (stored.contains("interactions")) {
-    return Status(Code::kUsage,
-                  fmt::format("{}: values of pairs of features were scaled in training, which VW's readable "
-                              "form cannot say; expected a model trained with --raw-values",
-                              model.path()));
-  }
+  if (text == stored.end()) return std::map<Key, float>();
   const auto scales = ValueScales::parse(text->second);
   if (!scales)
     return Status(Code::kModel, fmt::format("{}: value-scales: {}", model.path(), scales.status().message()));
   return scales->all();
+}
+
+bool is_scaled(const ColumnItem& item) {
+  const NumberForm& form = item.number;
+  return item.kind == Column::Kind::kNumeric && form.shape != NumberForm::Shape::kBucket &&
+         (form.shape == NumberForm::Shape::kLog || form.offset != 0 || (form.scale != 0 && form.scale != 1));
+}
+
+// Of columns whose cells are not taken as they stand.
+Result<std::vector<ColumnItem>> scaled_columns(const ModelReader& model) {
+  const auto& stored = model.manifest().options;
+  const auto text = stored.find("columns");
+  if (text == stored.end()) return std::vector<ColumnItem>();
+  auto items = parse_column_items(text->second, "the model's columns");
+  if (!items) return Status(Code::kModel, fmt::format("{}: {}", model.path(), items.status().message()));
+  std::erase_if(*items, [](const ColumnItem& item) { return !is_scaled(item); });
+  return items;
+}
+
+// What VW's readable form, which has weights alone, is to divide them by.
+Result<std::map<Key, float>> scales_for_vw(const ModelReader& model, std::map<Key, float> scales,
+                                           const std::vector<ColumnItem>& columns) {
+  const auto& stored = model.manifest().options;
+  const auto no = [&](const std::string& what, const std::string& expected) {
+    return Status(Code::kUsage,
+                  fmt::format("{}: {}, which VW's readable form cannot say; expected a model trained with {}",
+                              model.path(), what, expected));
+  };
+  if (stored.contains("interactions") && !(scales.empty() && columns.empty()))
+    return no("values of pairs of features were scaled in training", "--raw-values, or columns of num:raw");
+  unsigned bits = 0;
+  if (const auto text = stored.find("hash-bits"); text != stored.end())
+    std::from_chars(text->second.data(), text->second.data() + text->second.size(), bits);
+  ReadOptions read;
+  read.hash_bits = bits;
+  for (const ColumnItem& item : columns) {
+    if (item.number.shape == NumberForm::Shape::kLog || item.number.offset != 0 || item.name.empty()) {
+      return no(fmt::format("numbers of column \"{}\" are not only divided in training", item.name),
+                fmt::format("--columns {}:num:raw", quoted_column_name(item.name)));
+    }
+    scales[RowRules(read).key(column_salt(item.name))] = item.number.scale;
+  }
+  return scales;
 }
 
 Status run_model_export(const Options& options, Output& out) {
@@ -41,8 +82,19 @@ Status run_model_export(const Options& options, Output& out) {
   const Result<ModelReader> model = open_model(options.arguments()[0]);
   if (!model) return model.status();
   const std::string& destination = options.text("export-output");
-  const auto scales = scales_for(*model, *format);
+  auto scales = value_scales_of(*model);
   if (!scales) return scales.status();
+  const auto columns = scaled_columns(*model);
+  if (!columns) return columns.status();
+  const bool is_scaled = !scales->empty() || !columns->empty();
+  if (*format == ExportFormat::kVw) {
+    scales = scales_for_vw(*model, *std::move(scales), *columns);
+    if (!scales) return scales.status();
+  } else if (is_scaled) {
+    out.note(
+        "weights are those of values as training scaled them, which model inspect shows by value-scales or "
+        "columns");
+  }
   SystemDisk disk;
   if (Status status = export_model(*model, *format, disk, destination, *scales); !status.ok()) return status;
   out.note(fmt::format("wrote {}", destination));
