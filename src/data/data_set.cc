@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/mix.h"
 #include "data/column/column_guess.h"
@@ -57,7 +58,8 @@ Status without_columns(const InputFile& file, const ReadOptions& options, Status
   std::string first = file.head_lines();
   first.resize(std::min(first.find('\n'), first.size()));
   const auto found = detect_format(first, file.path, options.labels_needed, options.formats);
-  const bool is_csv = !found || (*found)->columns || first.find_first_of(",;\t") != first.npos;
+  const bool may_have_cells = first.find_first_of(",;\t") != first.npos;
+  const bool is_csv = !found || (*found)->columns || (may_have_cells && !(*found)->members);
   if (is_csv || options.format != "auto") return status;
   const bool of_model = !options.known_columns.empty();
   std::string columns = of_model ? options.known_columns : options.columns;
@@ -192,9 +194,27 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
     if (!format_->columns)
       absent_parts_ = thalweg::absent_parts(options_.interactions, *format_, columns_, batch.fields);
     saw_weights_ = !batch.weights.empty();
+    if (format_->members) numbers_like_ids_ = find_numbers_like_ids(lines);
   }
   if (scales) options_.value_scales = ValueScales::choose(batch).text();
   return {};
+}
+
+// Of the first rows.
+std::vector<std::string> DataSet::find_numbers_like_ids(std::string_view lines) const {
+  constexpr int kRowsLookedAt = 100;
+  std::set<std::string> found;
+  std::vector<std::string> names;
+  for (int row = 0; row < kRowsLookedAt && !lines.empty(); ++row) {
+    const std::string_view line = lines.substr(0, lines.find('\n') + 1);
+    lines.remove_prefix(line.size());
+    names.clear();
+    format_->names({line, options_, columns_, {}}, names);
+    for (const std::string& name : names) {
+      if (name.find('=') == name.npos && name_says_id(name)) found.insert(name);
+    }
+  }
+  return {found.begin(), found.end()};
 }
 
 // Images and text are of one size.

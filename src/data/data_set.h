@@ -62,6 +62,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   // Of ReadOptions::interactions, of which those rows have no entry; and whether any of them has a weight.
   const std::vector<std::string>& absent_parts() const { return absent_parts_; }
   bool saw_weights() const { return saw_weights_; }
+  // Members of JSON lines that are numbers there and have names of ids.
+  const std::vector<std::string>& numbers_like_ids() const { return numbers_like_ids_; }
   // Whether RowReader can come to parts of the data in random order.
   bool has_random_access() const { return hub_ == nullptr; }
   // One line for people, such as "csv, 3 columns: user:cat, item:cat, label".
@@ -97,6 +99,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   bool may_scale_values(const std::vector<InputFile>& files) const;
   std::unique_ptr<RowParser> parser_for_looking() const;
   Batch look_at_rows(std::string_view rows) const;
+  std::vector<std::string> find_numbers_like_ids(std::string_view lines) const;
   Batch look_at_memory() const;
   void take(const InputFile& file);
   double mean_entries(const std::string& lines) const;
@@ -118,7 +121,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   double entries_in_head_ = 0;
   std::string first_rows_;  // Of a command's first output, where values may want scales.
   LabelSpread label_spread_;
-  std::vector<std::string> absent_parts_;
+  std::vector<std::string> absent_parts_, numbers_like_ids_;
   bool saw_weights_ = false;
   std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
   mutable std::mutex mutex_;                                    // Guards the rest.

@@ -222,6 +222,20 @@ TEST_F(Objectives, PartsThatNoRowHasAreToldOf) {
   EXPECT_EQ(lines_.find("called \"item\""), lines_.npos);
 }
 
+TEST_F(Objectives, IdsThatAreNumbersInJsonAreToldOf) {
+  std::string text;
+  for (int row = 0; row < 100; ++row)
+    text += fmt::format("{{\"label\":{},\"userId\":{},\"item_id\":\"{}\",\"price\":{}}}\n", row % 2, row % 9,
+                        row % 7, row);
+  options_.files = {folder_.write("ids.jsonl", text)};
+  ASSERT_TRUE(Trainer::open(options_));
+  EXPECT_NE(lines_.find("member \"userId\" is a number"), lines_.npos) << lines_;
+  EXPECT_EQ(lines_.find("item_id"), lines_.npos);
+  EXPECT_EQ(lines_.find("price"), lines_.npos);
+  options_.columns = "userId:cat";
+  EXPECT_NE(refused(options_).message().find("looks like jsonl, expected CSV"), std::string::npos);
+}
+
 TEST_F(Objectives, LabelsAndWeightsAreNamedWhereRowsHaveNamesOnly) {
   for (const bool weight : {false, true}) {
     TrainerOptions options = options_;

@@ -107,6 +107,12 @@ std::vector<std::string> absent_names(const DataSet& data) {
                     "--interactions names; expected a whole name as it stands in the rows",
                     data.paths().front(), name));
   }
+  for (const std::string& name : data.numbers_like_ids()) {
+    lines.push_back(
+        fmt::format("{}: member \"{}\" is a number, so that all its values share one weight, and its "
+                    "name says ids; expected ids as strings, such as \"196\"",
+                    data.paths().front(), name));
+  }
   const bool members = data.format().members && !options.weight_column.empty();
   if (members && data.label_spread().rows > 0 && !data.saw_weights()) {
     lines.push_back(
