@@ -202,10 +202,10 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
 
 // Of the first rows.
 std::vector<std::string> DataSet::find_numbers_like_ids(std::string_view lines) const {
-  constexpr int kRowsLookedAt = 100;
+  constexpr int kRowsOfMembers = 100;
   std::set<std::string> found;
   std::vector<std::string> names;
-  for (int row = 0; row < kRowsLookedAt && !lines.empty(); ++row) {
+  for (int row = 0; row < kRowsOfMembers && !lines.empty(); ++row) {
     const std::string_view line = lines.substr(0, lines.find('\n') + 1);
     lines.remove_prefix(line.size());
     names.clear();
