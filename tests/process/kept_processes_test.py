@@ -117,7 +117,9 @@ class KeptProcessesTest(KeptJobs):
     def test_a_signal_to_all_at_once_ends_it_with_a_checkpoint(self):
         kept = self.state + ".kept"
         checkpoints = ("--epochs", "100000", "--checkpoint", kept, "--checkpoint-every", "1h")
-        self.kill(self.begin(*checkpoints))
+        job = self.begin(*checkpoints)
+        self.await_passes(1)  # Processes of a job that has not begun end with their command.
+        self.kill(job)
         job = self.begin(*checkpoints)
         nodes = self.await_passes(2)
         for pid in (*nodes.values(), job.pid):
