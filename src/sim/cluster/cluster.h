@@ -178,6 +178,7 @@ class Cluster {
   Contents contents(TableId table) const;
 
  private:
+  bool is_with_a_dead_one(const wire::Map& map, TableId table, RangeSpan ranges) const;
   class Outgoing;
   struct Mail {
     std::uint32_t to = 0;

@@ -28,9 +28,21 @@ struct Listening final : Transport {
 
 }  // namespace
 
+// What such a server holds is lost, which whoever moves it on from there takes for granted that it is not.
+bool Cluster::is_with_a_dead_one(const wire::Map& map, TableId table, RangeSpan ranges) const {
+  if (table.value >= map.placement.size()) return false;
+  for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
+    const NodeId owner = server_node(map.placement[table.value].owner(RangeId{range}));
+    const auto is_there = [&](const auto& process) { return process->id == owner && process->runs(); };
+    if (std::ranges::none_of(processes_, is_there)) return true;
+  }
+  return false;
+}
+
 bool Cluster::place(TableId table, RangeSpan ranges, std::uint32_t server) {
   Process& process = *processes_[0];
   if (!process.runs() || now_ < process.busy_until) return false;
+  if (is_with_a_dead_one(process.scheduler->map(), table, ranges)) return false;
   begin_turn(process);
   Outgoing out(*this, process);
   const std::uint32_t before = process.scheduler->map().epoch;

@@ -42,6 +42,11 @@ TEST(Simulate, SeedsThatOnceFailedHold) {
   EXPECT_GT(seeds, 0u);
 }
 
+TEST(Simulate, WhatADeadServerHoldsIsNotMovedOn) {
+  const Report report = run_plan(draw_moving_plan(1795854229223));
+  ASSERT_TRUE(report.ok()) << report.violation << "\n" << report.plan;
+}
+
 // THALWEG_TEST_SIM_SEEDS names the first of 300 seeds that nobody has run before.
 TEST(Simulate, FreshSeedsHold) {
   const char* first = std::getenv("THALWEG_TEST_SIM_SEEDS");
