@@ -164,8 +164,14 @@ TrainResult Trainer::Impl::run_job() {
     return mine ? train_in_group({store, store}, inputs, mine) : train_by_algorithm({store, store}, inputs);
   };
   cluster.observer = job->observer();
+  // Its threads are at work before it is made; what is not told then is seen when run() looks the next time.
+  std::atomic<LocalCluster*> made{nullptr};
+  const auto tell = [&made] {
+    if (LocalCluster* const known = made.load()) known->tell();
+  };
+  if (options.after_epoch) job->live_by({}, tell);
   LocalCluster local(std::move(cluster));
-  if (options.after_epoch) job->live_by({}, [&local] { local.tell(); });
+  made = &local;
   return job->run(local, servers, workers);
 }
 
