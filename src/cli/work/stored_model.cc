@@ -2,22 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "cli/command/commands.h"
 #include "cli/options/input.h"
 #include "model/model_kind.h"
 #include "net/system_disk.h"
 
 namespace thalweg {
-namespace {
-
-std::string stored(const Manifest& manifest, const std::string& flag) {
-  const auto found = manifest.options.find(flag);
-  return found == manifest.options.end() ? std::string() : found->second;
-}
-
-}  // namespace
 
 Status as_model(const Status& status) {
   return status.code() == Code::kIo ? Status(Code::kModel, status.message()) : status;
@@ -52,25 +42,23 @@ Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& op
     read.text.context = manifest.model.inputs;
     return read;
   }
-  unsigned trained_bits = 0;
-  const std::string bits = stored(manifest, "hash-bits");
-  std::from_chars(bits.data(), bits.data() + bits.size(), trained_bits);
+  const unsigned trained_bits = manifest.hash_bits();
   if (options.has("hash-bits") && read.hash_bits != trained_bits) {
     return Status(Code::kUsage,
                   fmt::format("--hash-bits {}, but the model was trained with {}", read.hash_bits,
                               trained_bits == 0 ? "64-bit ids" : fmt::format("{} bits", trained_bits)));
   }
   read.hash_bits = trained_bits;
-  read.interactions = stored(manifest, "interactions");
-  read.value_scales = stored(manifest, "value-scales");
-  (options.has("columns") ? read.known_numbers : read.known_columns) = stored(manifest, "columns");
-  if (!options.has("label-column")) read.label_column = stored(manifest, "label-column");
-  if (!options.has("weight-column")) read.weight_column = stored(manifest, "weight-column");
+  read.interactions = manifest.option("interactions");
+  read.value_scales = manifest.option("value-scales");
+  (options.has("columns") ? read.known_numbers : read.known_columns) = manifest.option("columns");
+  if (!options.has("label-column")) read.label_column = manifest.option("label-column");
+  if (!options.has("weight-column")) read.weight_column = manifest.option("weight-column");
   return read;
 }
 
 Status check_given_columns(const Manifest& manifest, const Options& options, const DataSet& data) {
-  const std::string known = stored(manifest, "columns");
+  const std::string known = manifest.option("columns");
   const bool given = options.has("columns") || options.has("label-column") || options.has("weight-column");
   if (!given || known.empty() || !data.format().columns) return ok_status();
   const Status status = check_same_features(data.columns(), known, manifest.model.fields != 0);

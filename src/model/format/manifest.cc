@@ -270,6 +270,18 @@ Status mismatch(const std::string& path, std::string_view text) {
 
 }  // namespace
 
+std::string Manifest::option(const std::string& name) const {
+  const auto found = options.find(name);
+  return found == options.end() ? std::string() : found->second;
+}
+
+unsigned Manifest::hash_bits() const {
+  const std::string text = option("hash-bits");
+  unsigned bits = 0;
+  std::from_chars(text.data(), text.data() + text.size(), bits);
+  return bits;
+}
+
 std::string digest_text(std::uint64_t digest) { return fmt::format("{:016x}", digest); }
 
 std::string to_json(const Manifest& manifest) {

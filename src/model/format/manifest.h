@@ -64,6 +64,9 @@ struct Manifest {
   std::map<std::string, double> metrics;       // Finite values only.
   std::optional<TrainingRecord> training;      // Models of older versions have none.
   std::uint64_t digest = 0;
+  // What `options` has under that name; empty: nothing.
+  std::string option(const std::string& name) const;
+  unsigned hash_bits() const;  // Of the option of that name; 0: keys are as they stand.
   bool operator==(const Manifest&) const = default;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,12 +15,7 @@ constexpr Key kVwConstant = 11650396;  // Before VW's mask: constant.h of its so
 
 // As the model's rows were hashed, or as many as its keys take.
 unsigned vw_bits(const Manifest& manifest, Key largest) {
-  const auto found = manifest.options.find("hash-bits");
-  unsigned bits = 0;
-  if (found != manifest.options.end()) {
-    const std::string& text = found->second;
-    (void)std::from_chars(text.data(), text.data() + text.size(), bits);
-  }
+  const unsigned bits = manifest.hash_bits();
   return bits != 0 ? bits : std::max(18u, static_cast<unsigned>(std::bit_width(largest)));
 }
 

@@ -1,6 +1,5 @@
 #include "thalweg/saved_model.h"
 
-#include <charconv>
 #include <utility>
 
 #include "base/check.h"
@@ -20,18 +19,13 @@ Status as_model_error(const Status& status) {
 
 // How to read rows for a model: as in its training.
 ReadOptions read_as_trained(const Manifest& manifest) {
-  const auto stored = [&](const char* name) {
-    const auto found = manifest.options.find(name);
-    return found == manifest.options.end() ? std::string() : found->second;
-  };
   ReadOptions read;
-  const std::string bits = stored("hash-bits");
-  std::from_chars(bits.data(), bits.data() + bits.size(), read.hash_bits);
-  read.interactions = stored("interactions");
-  read.known_columns = stored("columns");
-  read.value_scales = stored("value-scales");
-  read.label_column = stored("label-column");
-  read.weight_column = stored("weight-column");
+  read.hash_bits = manifest.hash_bits();
+  read.interactions = manifest.option("interactions");
+  read.known_columns = manifest.option("columns");
+  read.value_scales = manifest.option("value-scales");
+  read.label_column = manifest.option("label-column");
+  read.weight_column = manifest.option("weight-column");
   read.labels_needed = false;
   return read;
 }

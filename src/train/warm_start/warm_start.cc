@@ -51,11 +51,7 @@ Result<std::unique_ptr<WarmStart>> WarmStart::open(const TrainerOptions& options
   return std::unique_ptr<WarmStart>(new WarmStart(std::move(reader).value(), options.init_weights_only));
 }
 
-std::string WarmStart::stored(const char* flag) const {
-  const auto& options = reader_.manifest().options;
-  const auto found = options.find(flag);
-  return found == options.end() ? std::string() : found->second;
-}
+std::string WarmStart::stored(const char* flag) const { return reader_.manifest().option(flag); }
 
 std::string WarmStart::description() const {
   const Manifest& manifest = reader_.manifest();
@@ -75,9 +71,7 @@ Status WarmStart::differs(const std::string& what, const std::string& here, cons
 
 // Features must be the ones that the model knows.
 Status WarmStart::settle_reading(TrainerOptions& options) const {
-  unsigned bits = 0;
-  const std::string text = stored("hash-bits");
-  std::from_chars(text.data(), text.data() + text.size(), bits);
+  const unsigned bits = reader_.manifest().hash_bits();
   if (options.hash_bits != 0 && options.hash_bits != bits) {
     return differs("--hash-bits", std::to_string(options.hash_bits),
                    bits == 0 ? "64-bit ids" : fmt::format("{} bits", bits));

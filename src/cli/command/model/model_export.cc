@@ -1,7 +1,6 @@
 // model export: a stored model for other programs.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -21,10 +20,7 @@ namespace {
 
 // What values of features were divided by in training, by the keys that the model's rows have.
 Result<std::map<Key, float>> value_scales_of(const ModelReader& model) {
-  const auto& stored = model.manifest().options;
-  const auto text = stored.find("value-scales");
-  if (text == stored.end()) return std::map<Key, float>();
-  const auto scales = ValueScales::parse(text->second);
+  const auto scales = ValueScales::parse(model.manifest().option("value-scales"));
   if (!scales)
     return Status(Code::kModel, fmt::format("{}: value-scales: {}", model.path(), scales.status().message()));
   return scales->all();
@@ -38,10 +34,9 @@ bool is_scaled(const ColumnItem& item) {
 
 // Of columns whose cells are not taken as they stand.
 Result<std::vector<ColumnItem>> scaled_columns(const ModelReader& model) {
-  const auto& stored = model.manifest().options;
-  const auto text = stored.find("columns");
-  if (text == stored.end()) return std::vector<ColumnItem>();
-  auto items = parse_column_items(text->second, "the model's columns");
+  const std::string text = model.manifest().option("columns");
+  if (text.empty()) return std::vector<ColumnItem>();
+  auto items = parse_column_items(text, "the model's columns");
   if (!items) return Status(Code::kModel, fmt::format("{}: {}", model.path(), items.status().message()));
   std::erase_if(*items, [](const ColumnItem& item) { return !is_scaled(item); });
   return items;
@@ -50,19 +45,15 @@ Result<std::vector<ColumnItem>> scaled_columns(const ModelReader& model) {
 // What VW's readable form, which has weights alone, is to divide them by.
 Result<std::map<Key, float>> scales_for_vw(const ModelReader& model, std::map<Key, float> scales,
                                            const std::vector<ColumnItem>& columns) {
-  const auto& stored = model.manifest().options;
   const auto no = [&](const std::string& what, const std::string& expected) {
     return Status(Code::kUsage,
                   fmt::format("{}: {}, which VW's readable form cannot say; expected a model trained with {}",
                               model.path(), what, expected));
   };
-  if (stored.contains("interactions") && !(scales.empty() && columns.empty()))
+  if (!model.manifest().option("interactions").empty() && !(scales.empty() && columns.empty()))
     return no("values of pairs of features were scaled in training", "--raw-values, or columns of num:raw");
-  unsigned bits = 0;
-  if (const auto text = stored.find("hash-bits"); text != stored.end())
-    std::from_chars(text->second.data(), text->second.data() + text->second.size(), bits);
   ReadOptions read;
-  read.hash_bits = bits;
+  read.hash_bits = model.manifest().hash_bits();
   for (const ColumnItem& item : columns) {
     if (item.number.shape == NumberForm::Shape::kLog || item.number.offset != 0 || item.name.empty()) {
       return no(fmt::format("numbers of column \"{}\" are not only divided in training", item.name),
@@ -86,11 +77,10 @@ Status run_model_export(const Options& options, Output& out) {
   if (!scales) return scales.status();
   const auto columns = scaled_columns(*model);
   if (!columns) return columns.status();
-  const bool is_scaled = !scales->empty() || !columns->empty();
   if (*format == ExportFormat::kVw) {
     scales = scales_for_vw(*model, *std::move(scales), *columns);
     if (!scales) return scales.status();
-  } else if (is_scaled) {
+  } else if (!scales->empty() || !columns->empty()) {
     out.note(
         "weights are those of values as training scaled them, which model inspect shows by value-scales or "
         "columns");
