@@ -121,7 +121,7 @@ struct TrainerOptions {
   std::uint64_t on_bad_row = 0;  // How many bad rows may be left out before the job ends with kData.
   unsigned hash_bits = 0;        // 1 to 63: features are hashed to so many bits.
   std::string interactions;      // lr: features of pairs, such as "user*item,*", see docs/formats.md.
-  std::string columns, label_column, weight_column;  // CSV, see docs/formats.md.
+  std::string columns, label_column, weight_column;  // CSV and JSON lines, see docs/formats.md.
   // Rows without columns: values stand as they are, whatever their size; else those of features far from 1
   // are divided by their mean size.
   bool raw_values = false;

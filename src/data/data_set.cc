@@ -8,6 +8,7 @@
 
 #include "base/mix.h"
 #include "data/column/column_guess.h"
+#include "data/column/member_kinds.h"
 #include "data/column/row_sample.h"
 #include "data/memory/memory_blocks.h"
 #include "data/memory/memory_rows.h"
@@ -15,7 +16,6 @@
 #include "data/pair/pairing_parser.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
-#include "data/scale/value_scales.h"
 #include "data/text_windows.h"
 
 namespace thalweg {
@@ -69,11 +69,18 @@ Status without_columns(const InputFile& file, const ReadOptions& options, Status
                       (*found)->name, of_model ? "the model was trained with" : "--columns names", columns)};
 }
 
-// Columns are looked for in CSV, but members of JSON lines may be what a model knows as columns too.
+// Columns are looked for in CSV, but may be members of JSON lines too.
 const RowFormat* format_with_members(const InputFile& file, const ReadOptions& options) {
-  if (options.known_columns.empty() || !options.columns.empty() || options.format != "auto") return nullptr;
+  const bool has_columns = !options.columns.empty() || !options.known_columns.empty();
+  if (!has_columns || options.format != "auto") return nullptr;
   const auto found = detect_format(file.head_lines(), file.path, options.labels_needed, options.formats);
   return found && (*found)->members ? *found : nullptr;
+}
+
+// Whether an entry of this name, "user=ann" or "price", is the member's, or of an object in it.
+bool is_of_member(std::string_view entry, std::string_view member) {
+  if (!entry.starts_with(member)) return false;
+  return entry.size() == member.size() || entry[member.size()] == '=' || entry[member.size()] == '.';
 }
 
 }  // namespace
@@ -149,6 +156,9 @@ Result<std::string> DataSet::look(const InputFile& file) {
   }
   if (const RowFormat* members = paths_.empty() ? format_with_members(file, options_) : nullptr)
     format_ = members;
+  if (format_->members) {
+    if (const auto kinds = MemberKinds::of(options_); !kinds) return kinds.status();
+  }
   Result<Columns> columns = Columns{};
   if (format_->columns) columns = find_columns(file.head_lines(), file.path, options_);
   if (!columns) return without_columns(file, options_, columns.status());
@@ -188,33 +198,61 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
       std::string_view(rows).substr(0, rows.size() - std::min(rows.size(), kTextPad));
   if (guesses) guess_columns(lines, options_.choose_scales, columns_);
   if (!looks && !scales) return {};
-  const Batch batch = memory_ ? look_at_memory() : look_at_rows(lines);
+  const Batch batch = memory_ ? look_at_memory() : look_at_rows(lines, options_);
   if (looks) {
     label_spread_ = thalweg::label_spread(batch.labels);
     if (!format_->columns)
       absent_parts_ = thalweg::absent_parts(options_.interactions, *format_, columns_, batch.fields);
     saw_weights_ = !batch.weights.empty();
-    if (format_->members) numbers_like_ids_ = find_numbers_like_ids(lines);
+    if (format_->members) look_at_members(lines);
   }
-  if (scales) options_.value_scales = ValueScales::choose(batch).text();
+  if (scales) options_.value_scales = choose_scales(lines, batch).text();
   return {};
 }
 
-// Of the first rows.
-std::vector<std::string> DataSet::find_numbers_like_ids(std::string_view lines) const {
+// Of rows without columns; `batch`: all of these lines.
+ValueScales DataSet::choose_scales(std::string_view lines, const Batch& batch) const {
+  const auto kinds = MemberKinds::of(options_);
+  if (!format_->members || options_.columns.empty() || !kinds) return ValueScales::choose(batch);
+  ReadOptions options = options_;
+  settle_members(options);
+  options.columns = kinds->text(true);
+  return ValueScales::choose(look_at_rows(lines, std::move(options)));
+}
+
+// Numbers that may be ids in the first rows, and members that are told but in none of these lines.
+void DataSet::look_at_members(std::string_view lines) {
   constexpr int kRowsOfMembers = 100;
-  std::set<std::string> found;
+  const auto kinds = MemberKinds::of(options_);
+  if (!kinds) return;
+  ReadOptions all = options_;  // Members that are left out or are labels by their names are looked at, too.
+  all.labels_needed = false;
+  all.columns.clear();
+  std::set<std::string> found, absent;
+  for (const std::string& name : options_.columns.empty() ? std::vector<std::string>() : kinds->names()) {
+    all.columns += fmt::format("{}{}:cat", absent.empty() ? "" : ",", quoted_column_name(name));
+    absent.insert(name);
+  }
   std::vector<std::string> names;
-  for (int row = 0; row < kRowsOfMembers && !lines.empty(); ++row) {
+  for (int row = 0; !lines.empty() && (row < kRowsOfMembers || !absent.empty()); ++row) {
     const std::string_view line = lines.substr(0, lines.find('\n') + 1);
     lines.remove_prefix(line.size());
-    names.clear();
-    format_->names({line, options_, columns_, {}}, names);
+    const auto name_by = [&](const ReadOptions& options) {
+      names.clear();
+      format_->names({line, options, columns_, {}}, names);
+    };
+    if (row < kRowsOfMembers) name_by(options_);
     for (const std::string& name : names) {
-      if (name.find('=') == name.npos && name_says_id(name)) found.insert(name);
+      if (name.find('=') == name.npos && kinds->find(name) == nullptr && name_says_id(name))
+        found.insert(name);
     }
+    if (absent.empty()) continue;
+    name_by(all);
+    for (const std::string& name : names)
+      std::erase_if(absent, [&](const std::string& told) { return is_of_member(name, told); });
   }
-  return {found.begin(), found.end()};
+  numbers_like_ids_.assign(found.begin(), found.end());
+  absent_members_.assign(absent.begin(), absent.end());
 }
 
 // Images and text are of one size.
@@ -225,17 +263,16 @@ bool DataSet::may_scale_values(const std::vector<InputFile>& files) const {
 }
 
 // The entries of rows that were looked at, before pairs are made of them.
-std::unique_ptr<RowParser> DataSet::parser_for_looking() const {
-  ReadOptions options = options_;
+std::unique_ptr<RowParser> DataSet::parser_for_looking(ReadOptions options) const {
   options.part = Part::kAll;
   if (!options.interactions.empty()) options.hash_bits = 0;
   return format_->parser(options, columns_);
 }
 
 // `rows`: whole lines, as sample_rows() has them.
-Batch DataSet::look_at_rows(std::string_view rows) const {
+Batch DataSet::look_at_rows(std::string_view rows, ReadOptions options) const {
   constexpr std::size_t kBytesPerEntry = 8;
-  const std::unique_ptr<RowParser> parser = parser_for_looking();
+  const std::unique_ptr<RowParser> parser = parser_for_looking(std::move(options));
   Cursor cursor{rows.data(), rows.data() + rows.size(), 0};
   Batch batch;
   batch.keys.resize(rows.size() / kBytesPerEntry);  // Rather than to grow from little.
@@ -253,7 +290,7 @@ Batch DataSet::look_at_memory() const {
   const std::uint64_t rows = memory_->rows(),
                       pieces = rows <= kPiecesLooked * kRowsLooked ? 1 : kPiecesLooked;
   const std::uint64_t count = pieces == 1 ? rows : kRowsLooked;
-  const std::unique_ptr<RowParser> parser = parser_for_looking();
+  const std::unique_ptr<RowParser> parser = parser_for_looking(options_);
   const std::string lines(static_cast<std::size_t>(count) + kTextPad, '\n');
   Batch batch;
   BatchWriter writer;

@@ -25,6 +25,7 @@
 #include "data/reader/row_format.h"
 #include "data/reader/row_parser.h"
 #include "data/row_lines.h"
+#include "data/scale/value_scales.h"
 #include "data/stream_hub.h"
 #include "thalweg/batch.h"
 #include "thalweg/ids.h"
@@ -64,6 +65,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   bool saw_weights() const { return saw_weights_; }
   // Members of JSON lines that are numbers there and have names of ids.
   const std::vector<std::string>& numbers_like_ids() const { return numbers_like_ids_; }
+  // Of those that ReadOptions::columns names itself, what none of those rows has a value of.
+  const std::vector<std::string>& absent_members() const { return absent_members_; }
   // Whether RowReader can come to parts of the data in random order.
   bool has_random_access() const { return hub_ == nullptr; }
   // One line for people, such as "csv, 3 columns: user:cat, item:cat, label".
@@ -97,9 +100,10 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::string lack_of_rows(const InputFile& file, bool header) const;
   Status look_closer(const std::vector<InputFile>& files);
   bool may_scale_values(const std::vector<InputFile>& files) const;
-  std::unique_ptr<RowParser> parser_for_looking() const;
-  Batch look_at_rows(std::string_view rows) const;
-  std::vector<std::string> find_numbers_like_ids(std::string_view lines) const;
+  std::unique_ptr<RowParser> parser_for_looking(ReadOptions options) const;
+  Batch look_at_rows(std::string_view rows, ReadOptions options) const;
+  ValueScales choose_scales(std::string_view lines, const Batch& batch) const;
+  void look_at_members(std::string_view lines);
   Batch look_at_memory() const;
   void take(const InputFile& file);
   double mean_entries(const std::string& lines) const;
@@ -121,7 +125,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   double entries_in_head_ = 0;
   std::string first_rows_;  // Of a command's first output, where values may want scales.
   LabelSpread label_spread_;
-  std::vector<std::string> absent_parts_, numbers_like_ids_;
+  std::vector<std::string> absent_parts_, numbers_like_ids_, absent_members_;
   bool saw_weights_ = false;
   std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
   mutable std::mutex mutex_;                                    // Guards the rest.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/limits.h"
+#include "data/column/member_kinds.h"
 #include "data/idx.h"
 #include "data/input_words.h"
 #include "model/model_kind.h"
@@ -329,7 +330,7 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, bool scales_valu
   read.shuffle = {};
   const bool asks_order = spec.model.loss == Loss::kLogistic && spec.train.shuffle.order == RowOrder::kFiles;
   read.look_at_labels = asks_order || spec.model.loss == Loss::kSquared || !read.interactions.empty() ||
-                        !read.weight_column.empty();
+                        !read.weight_column.empty() || !read.columns.empty();
   read.choose_scales = true;
   read.choose_value_scales = scales_values;
   auto data = DataSet::open(std::move(read));
@@ -348,6 +349,9 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, bool scales_valu
   spec.train.value_scales = spec.valid.value_scales = (*data)->value_scales();
   if ((*data)->format().columns) {
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
+  }
+  if ((*data)->format().members) {
+    for (ReadOptions* const rows : {&spec.train, &spec.valid}) settle_members(*rows);
   }
   return data;
 }

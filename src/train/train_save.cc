@@ -95,7 +95,8 @@ std::map<std::string, std::string> TrainJob::options_to_store() const {
   if (!read.interactions.empty()) stored.emplace("interactions", read.interactions);
   if (!read.label_column.empty()) stored.emplace("label-column", read.label_column);
   if (!read.weight_column.empty()) stored.emplace("weight-column", read.weight_column);
-  if (!read.known_columns.empty()) stored["columns"] = read.known_columns;
+  const std::string& columns = read.known_columns.empty() ? read.columns : read.known_columns;
+  if (!columns.empty()) stored["columns"] = columns;
   if (spec().expire_after != 0) stored["expire-after"] = std::to_string(spec().expire_after);
   if (!read.value_scales.empty()) stored["value-scales"] = read.value_scales;
   return stored;

@@ -36,7 +36,8 @@ constexpr OptionRow kEvalOptions[] = {
     {.name = "by",
      .type = OptionType::kText,
      .group = "Output",
-     .help = "Measure within groups of rows too: a column of CSV, such as the user, or libsvm's qid",
+     .help = "Measure within groups of rows too: a column of CSV or member of JSON lines, such as the user, "
+             "or libsvm's qid",
      .example = "user",
      .placeholder = "COLUMN"},
     {.name = "at",
@@ -158,6 +159,7 @@ Status run_eval(const Options& options, Output& out) {
   Status status = score_rows(**scorer, [&](const ScoredRows& scored) { return kept.add(scored); });
   if (!status.ok()) return status;
   if (!kept.sums) return {Code::kData, "no row in the input"};
+  if (status = kept.grouping ? kept.grouping->check() : ok_status(); !status.ok()) return status;
   const Scored scored = (*scorer)->summary();
   note_oddities(scored, out);
   const Loss loss = scored.loss;

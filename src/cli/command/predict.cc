@@ -42,13 +42,14 @@ constexpr OptionRow kPredictOptions[] = {
     {.name = "id-column",
      .type = OptionType::kText,
      .group = "Output",
-     .help = "Column of a CSV file whose text begins each line",
+     .help = "Column of a CSV file, or member of JSON lines, whose text begins each line",
      .example = "id",
      .placeholder = "NAME"},
     {.name = "keep-columns",
      .type = OptionType::kText,
      .group = "Output",
-     .help = "Columns of a CSV file that stand before the prediction, commas between",
+     .help =
+         "Columns of a CSV file, or members of JSON lines, that stand before the prediction, commas between",
      .example = "user,item",
      .placeholder = "NAME,...",
      .flag = "keep"},
@@ -78,21 +79,22 @@ class Answers {
   std::optional<NewFile> file_;
 };
 
-Result<std::optional<LineCells>> copied_cells(const Options& options, const Columns& columns) {
+Result<std::optional<LineCells>> copied_cells(const Options& options, const DataSet& data) {
   std::optional<LineCells> cells;
   std::vector<std::string> names;
   if (options.has("id-column")) {
     names.push_back(options.text("id-column"));
-    if (const auto id = LineCells::find(columns, names, "--id-column"); !id) return id.status();
+    if (const auto id = LineCells::find(data, names, "--id-column"); !id) return id.status();
   }
   if (options.has("keep-columns")) {
     const Result<std::vector<std::string>> kept = parse_column_names(options.text("keep-columns"), "--keep");
     if (!kept) return kept.status();
-    if (const auto found = LineCells::find(columns, *kept, "--keep"); !found) return found.status();
+    if (const auto found = LineCells::find(data, *kept, "--keep"); !found) return found.status();
     names.insert(names.end(), kept->begin(), kept->end());
   }
   if (names.empty()) return cells;
-  Result<LineCells> all = LineCells::find(columns, names, "--keep");
+  Result<LineCells> all =
+      LineCells::find(data, names, options.has("id-column") ? "--id-column and --keep" : "--keep");
   if (!all) return all.status();
   cells = *std::move(all);
   return cells;
@@ -160,7 +162,7 @@ Status run_predict(const Options& options, Output& out) {
   const Result<std::unique_ptr<RowScorer>> scorer = RowScorer::open(options, *model, needs);
   if (!scorer) return scorer.status();
   const DataSet& data = (*scorer)->data();
-  Result<std::optional<LineCells>> cells = copied_cells(options, data.columns());
+  Result<std::optional<LineCells>> cells = copied_cells(options, data);
   if (!cells) return cells.status();
   if (options.flag("audit") && (*scorer)->predictor().is_dense()) {
     return {Code::kUsage, fmt::format("--audit: the score of model {} is no sum of terms of features",
@@ -184,6 +186,7 @@ Status run_predict(const Options& options, Output& out) {
   if (all.bad > 0 && all.bad == all.rows) {
     return {Code::kData, fmt::format("none of {} rows can be read: {}", all.rows, all.first_bad)};
   }
+  if (status = *cells ? (*cells)->check_members() : ok_status(); !status.ok()) return status;
   if (status = answers.close(); !status.ok()) return status;
   note_oddities(all, out);
   out.json({{"examples", all.rows},

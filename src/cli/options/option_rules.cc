@@ -43,7 +43,7 @@ constexpr Rule kRules[] = {
     {RuleType::kOnlyWith, "inputs", "model", dense_model_choices},
     {RuleType::kOnlyWith, "classes", "model", dense_model_choices, "loss", "classes"},
     {RuleType::kOnlyWith, "l1", "optimizer", l1_rule_choices},
-    {RuleType::kOnlyWith, "columns", "format", column_format_choices},
+    {RuleType::kOnlyWith, "columns", "format", named_format_choices},
     {RuleType::kOnlyWith, "label-column", "format", named_format_choices},
     {RuleType::kOnlyWith, "weight-column", "format", named_format_choices},
     {RuleType::kOnlyWith, "combine", "sync", [] { return std::string_view("bsp"); }},

@@ -39,7 +39,7 @@ constexpr OptionRow kRows[] = {
      .help = "Hash features to this many bits; unset keeps 64-bit ids", .example = "22", .placeholder = "N",
      .low = 1, .high = 63},
     {.name = "columns", .key = "input.columns", .type = T::kText, .group = kInput,
-     .help = "What columns of a CSV file are: [NAME:]label|weight|num|cat|- each, such as user:cat,id:-", .example = "label,num*13,cat*26", .placeholder = "SPEC"},
+     .help = "What columns of a CSV file are, or members of JSON lines: [NAME:]label|weight|num|cat|- each, such as user:cat,id:-", .example = "label,num*13,cat*26", .placeholder = "SPEC"},
     {.name = "label-column", .key = "input.label_column", .type = T::kText, .group = kInput, .help = "Name of the label's column in a CSV file, or member of JSON lines", .example = "click",
      .placeholder = "NAME"},
     {.name = "weight-column", .key = "input.weight_column", .type = T::kText, .group = kInput, .help = "Name of the column of example weights in a CSV file, or member of JSON lines", .example = "weight",

@@ -50,7 +50,7 @@ TEST_F(Answering, ColumnsAreCopiedInFrontAsCsv) {
             err_.npos)
       << err_;
   EXPECT_EQ(run("predict --id-column id --model " + model_ + " " + rows_), 2);
-  EXPECT_NE(err_.find("--id-column id: the input has no columns"), err_.npos) << err_;
+  EXPECT_NE(err_.find("--id-column id: the input is libsvm, expected CSV"), err_.npos) << err_;
 }
 
 TEST_F(Answering, BadRowsAreAnsweredInPlace) {

@@ -26,8 +26,8 @@ std::string_view query_of(std::string_view line) {
 
 Result<RowGroups> RowGroups::find(const DataSet& data, const std::string& by) {
   RowGroups out;
-  if (data.format().columns) {
-    Result<LineCells> cells = LineCells::find(data.columns(), {by}, "--by");
+  if (data.format().columns || data.format().members) {
+    Result<LineCells> cells = LineCells::find(data, {by}, "--by");
     if (!cells) return cells.status();
     out.cells_ = *std::move(cells);
     return out;
@@ -35,8 +35,9 @@ Result<RowGroups> RowGroups::find(const DataSet& data, const std::string& by) {
   if (data.format().name == "libsvm" && by == kQuery) return out;
   return Status(
       Code::kUsage,
-      fmt::format("--by {}: the input is {}, expected CSV with such a column, or libsvm and --by {}", by,
-                  data.format().title, kQuery));
+      fmt::format(
+          "--by {}: the input is {}, expected CSV or JSON lines with such a column, or libsvm and --by {}",
+          by, data.format().title, kQuery));
 }
 
 std::uint64_t RowGroups::of(std::string_view line) {

@@ -67,6 +67,31 @@ TEST_F(Scoring, ColumnsThatAreGivenOtherwiseThanInTrainingAreRefused) {
   EXPECT_NE(err_.find("column \"n\" is label here"), err_.npos) << err_;
 }
 
+TEST_F(Scoring, MembersOfJsonLinesAreColumnsToo) {
+  const std::string rows = folder_ / "rows.jsonl", model = folder_ / "json";
+  write_text(rows, R"({"won":1,"user":{"id":7},"n":2,"day":"a,b"})"
+                   "\n"
+                   R"({"won":0,"user":{"id":8},"day":"c"})"
+                   "\n");
+  ASSERT_EQ(run("train " + rows + " --columns won:label,user.id:cat --out " + model), 0) << err_;
+  EXPECT_EQ(read_text(model + "/model.json").find("won:label"), std::string::npos);
+  ASSERT_EQ(run("predict --id-column user.id --keep day,n --model " + model + " " + rows), 0) << err_;
+  std::istringstream lines(out_);
+  std::string first, second;
+  std::getline(lines, first), std::getline(lines, second);
+  EXPECT_TRUE(first.starts_with("7,\"a,b\",2,")) << first;
+  EXPECT_TRUE(second.starts_with("8,c,,")) << second;
+  ASSERT_EQ(run("eval --json --by user.id --model " + model + " " + rows), 0) << err_;
+  EXPECT_EQ(json()["groups"]["groups"], 2);
+  EXPECT_EQ(run("eval --by user.no --model " + model + " " + rows), 2);
+  EXPECT_NE(err_.find("--by: no row has a member \"user.no\""), err_.npos) << err_;
+  EXPECT_EQ(run("predict --columns user.id:cat,won:label --model " + model + " " + rows), 0) << err_;
+  EXPECT_EQ(run("predict --columns n:cat --model " + model + " " + rows), 2);
+  EXPECT_NE(err_.find("the model was trained with --columns user.id:cat"), err_.npos) << err_;
+  EXPECT_EQ(run("train " + rows + " --columns n:cat --init " + model), 2);
+  EXPECT_EQ(run("train " + rows + " --init " + model), 0) << err_;
+}
+
 TEST_F(Scoring, ManyBatchesKeepTheirOrder) {
   std::string text, expected;
   for (int row = 0; row < 20000; ++row) text += row % 3 == 0 ? "1 3:1\n" : "0 5:2\n";

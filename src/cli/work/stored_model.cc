@@ -4,6 +4,7 @@
 
 #include "cli/command/commands.h"
 #include "cli/options/input.h"
+#include "data/column/member_kinds.h"
 #include "model/model_kind.h"
 #include "net/system_disk.h"
 
@@ -51,7 +52,12 @@ Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& op
   read.hash_bits = trained_bits;
   read.interactions = manifest.option("interactions");
   read.value_scales = manifest.option("value-scales");
-  (options.has("columns") ? read.known_numbers : read.known_columns) = manifest.option("columns");
+  const std::string columns = manifest.option("columns");
+  if (says_all_columns(columns)) {
+    (options.has("columns") ? read.known_numbers : read.known_columns) = columns;
+  } else if (!options.has("columns")) {
+    read.columns = columns;
+  }
   if (!options.has("label-column")) read.label_column = manifest.option("label-column");
   if (!options.has("weight-column")) read.weight_column = manifest.option("weight-column");
   return read;
@@ -60,7 +66,14 @@ Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& op
 Status check_given_columns(const Manifest& manifest, const Options& options, const DataSet& data) {
   const std::string known = manifest.option("columns");
   const bool given = options.has("columns") || options.has("label-column") || options.has("weight-column");
-  if (!given || known.empty() || !data.format().columns) return ok_status();
+  if (data.format().members && options.has("columns") &&
+      !say_same_of_members(options.text("columns"), known)) {
+    return with_hint(
+        {Code::kUsage, fmt::format("--columns {}, but the model was trained with {}", options.text("columns"),
+                                   known.empty() ? "what members are by themselves" : "--columns " + known)},
+        "leave out --columns: the model knows what it was told");
+  }
+  if (!given || !says_all_columns(known) || !data.format().columns) return ok_status();
   const Status status = check_same_features(data.columns(), known, manifest.model.fields != 0);
   if (status.ok()) return status;
   return with_hint({status.code(), fmt::format("{}: {}", data.paths().front(), status.message())},

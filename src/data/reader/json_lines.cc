@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
+#include <functional>
+#include <span>
 #include <string>
 
-#include "data/column/column_items.h"
+#include "data/column/member_kinds.h"
 #include "data/column/number_form.h"
 #include "data/pair/interactions.h"
 #include "data/reader/cell_words.h"
@@ -22,6 +23,7 @@ namespace thalweg {
 namespace {
 
 constexpr int kJsonDepthMax = 8;  // Objects in one another.
+constexpr std::array<std::string_view, 1> kWeightNames = {"weight"};
 constexpr const char* kJsonLabelExpected = "a label (a finite number, true or false)";
 
 bool is_word_at(const char* p, std::string_view word) {
@@ -36,11 +38,9 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
         names_(names),
         labels_needed_(options.labels_needed),
         hashes_fields_(!options.interactions.empty()),
-        label_name_(options.label_column),
-        weight_name_(options.weight_column.empty() ? "weight" : options.weight_column) {
-    const auto items = parse_column_items(options.known_columns, "the model's columns");
-    for (std::size_t i = 0; items && i < items->size(); ++i) known_.emplace((*items)[i].name, (*items)[i]);
-  }
+        kinds_(kinds_of(options)),
+        label_name_(options.label_column.empty() ? kinds_.label() : options.label_column),
+        weight_name_(options.weight_column.empty() ? kinds_.weight() : options.weight_column) {}
 
   // Which fields there are cannot be told from a part of the rows, and their order not from one row.
   bool with_fields() const override { return hashes_fields_; }
@@ -61,6 +61,15 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
   }
 
  private:
+  // What a member's values become: what they are, or what was said of it.
+  enum class As { kFound, kCategories, kNumbers };
+
+  // Columns that are none are refused before rows are read.
+  static MemberKinds kinds_of(const ReadOptions& options) {
+    Result<MemberKinds> kinds = MemberKinds::of(options);
+    return kinds ? *std::move(kinds) : MemberKinds();
+  }
+
   bool bad(const char* at, const char* expected) { return fail(*error_, at, expected); }
 
   bool fail_missing_label(const char* at) {
@@ -96,31 +105,38 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
 
   // The value at p of the member that path_ names.
   bool parse_member(const char*& p, int depth) {
-    bool categorical = false;
     const bool kept = keep_;
-    if (is_label()) {
+    const ColumnItem* const told = kinds_.find(path_);
+    As as = As::kFound;
+    if (is_target(label_name_, Column::Kind::kLabel, kLabelNames, told)) {
       if (labels_needed_) return take_label(p);
       keep_ = false;
-    } else if (path_ == weight_name_) {
+    } else if (is_target(weight_name_, Column::Kind::kWeight, kWeightNames, told)) {
       if (labels_needed_) return take_weight(p);
       keep_ = false;
-    } else if (!known_.empty() && *p != '{') {
-      const auto it = known_.find(path_);
-      categorical = it != known_.end() && it->second.kind == Column::Kind::kCategorical;
-      const bool numeric = it != known_.end() && it->second.kind == Column::Kind::kNumeric;
-      keep_ = keep_ && (categorical || numeric);
-      form_ = numeric ? it->second.number : NumberForm();
+    } else if (told != nullptr) {
+      const bool categorical = told->kind == Column::Kind::kCategorical;
+      const bool numeric = told->kind == Column::Kind::kNumeric;
+      as = categorical ? As::kCategories : numeric ? As::kNumbers : As::kFound;
+      keep_ = categorical || numeric;
+      form_ = numeric ? told->number : NumberForm();
+    } else if (kinds_.leaves_others_out() && *p != '{') {
+      keep_ = false;
     }
+    if (told == nullptr) form_ = NumberForm();
     const bool good = *p == '{'   ? parse_object(p, depth + 1)
                       : *p == '[' ? parse_array(p)
-                                  : parse_scalar(p, categorical);
+                                  : parse_scalar(p, as);
     keep_ = kept;
     return good;
   }
 
-  bool is_label() const {
-    if (!label_name_.empty()) return path_ == label_name_;
-    return std::find(kLabelNames.begin(), kLabelNames.end(), path_) != kLabelNames.end();
+  // `name`: of the member that is label or weight; empty: one of these.
+  bool is_target(const std::string& name, Column::Kind kind, std::span<const std::string_view> usual,
+                 const ColumnItem* told) const {
+    if (!name.empty()) return path_ == name;
+    if (told != nullptr) return told->kind == kind;
+    return std::find(usual.begin(), usual.end(), path_) != usual.end();
   }
 
   // Several categories of the member.
@@ -129,7 +145,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     if (*p == ']') return ++p, true;
     for (;;) {
       if (*p == '{' || *p == '[') return bad(p, "strings and numbers in an array");
-      if (!parse_scalar(p, true)) return false;
+      if (!parse_scalar(p, As::kCategories)) return false;
       p = skip_blanks(p);
       if (*p == ']') return ++p, true;
       if (*p != ',') return bad(p, "',' or ']' in an array");
@@ -137,27 +153,59 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     }
   }
 
-  bool parse_scalar(const char*& p, bool categorical) {
+  bool parse_scalar(const char*& p, As as) {
     const char* const at = p;
     std::string_view text;
-    if (*p == '"') return read_json_string(p, text, scratch_, *error_) && add_category(text, at);
-    const bool is_bucket = form_.shape == NumberForm::Shape::kBucket;
-    if (is_word_at(p, "null"))
-      return p += 4, !is_bucket || add_key(category_key({}, member_key()), path_, at);
+    if (*p == '"') {
+      if (!read_json_string(p, text, scratch_, *error_)) return false;
+      return as == As::kNumbers ? add_number_in(text, at, p) : add_category(text, at);
+    }
+    if (is_word_at(p, "null")) return p += 4, add_missing(at);
     const bool truth = is_word_at(p, "true");
     if (truth || is_word_at(p, "false")) {
       p += truth ? 4 : 5;
+      if (as == As::kNumbers) return add_number(truth ? 1.0f : 0.0f, at);
       return add_category(truth ? "true" : "false", at);
     }
     float value = 0.0f;
     if (!parse_number(p, value)) return false;
-    if (categorical) return add_category({at, static_cast<std::size_t>(p - at)}, at);
-    if (is_bucket) return add_key(bucket_key(value, member_key()), path_, at);
+    if (as == As::kCategories) return add_category({at, static_cast<std::size_t>(p - at)}, at);
+    return add_number(value, at);
+  }
+
+  bool is_bucket() const { return form_.shape == NumberForm::Shape::kBucket; }
+
+  bool add_missing(const char* at) {
+    return !is_bucket() || add_key(category_key({}, member_key()), path_, at);
+  }
+
+  bool add_number(float value, const char* at) {
+    if (is_bucket()) return add_key(bucket_key(value, member_key()), path_, at);
     value = in_form(value, form_);
     if (value == 0.0f || !keep_) return true;
     if (!out_->add_value(rules_.key(member_key()), value, member_field())) return bad(at, kFullExpected);
     if (names_ != nullptr) names_->push_back(path_);
     return true;
+  }
+
+  // The number that a string means, as a cell of CSV does.
+  bool add_number_in(std::string_view text, const char* at, const char* p) {
+    text = trimmed(text);
+    if (text.empty() || says_missing(text)) return add_missing(at);
+    float value = 0.0f;
+    if (number_in(text, at, p, value)) return add_number(value, at);
+    error_->at = at;
+    error_->expected = fmt::format("a finite number (member \"{}\"; --columns can make it cat)", path_);
+    return false;
+  }
+
+  // `text`: of the string in [at, end). It lies there, so that bytes behind it may be read, unless it has
+  // escapes, as no number has.
+  static bool number_in(std::string_view text, const char* at, const char* end, float& value) {
+    const std::less<> before;
+    const bool in_row = !before(text.data(), at) && before(text.data(), end);
+    return in_row && !text.empty() &&
+           parse_real(text.data(), text.data() + text.size(), value) == text.data() + text.size();
   }
 
   bool parse_number(const char*& p, float& value) {
@@ -191,10 +239,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     if (*p == '"') {
       std::string_view text;
       if (!read_json_string(p, text, scratch_, *error_)) return false;
-      // The text lies in the row, so that bytes behind it may be read, unless it has escapes, as no number
-      // has.
-      const bool is_number = !text.empty() && text.data() == at + 1 &&
-                             parse_real(text.data(), text.data() + text.size(), label_) == p - 1;
+      const bool is_number = number_in(text, at, p, label_);
       const std::optional<float> truth = truth_of(text);
       if (!is_number && !truth) return bad(at, kJsonLabelExpected);
       if (!is_number) label_ = *truth;
@@ -223,9 +268,9 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
 
   std::vector<std::string>* const names_;
   const bool labels_needed_, hashes_fields_;
+  const MemberKinds kinds_;
   const std::string label_name_, weight_name_;
-  std::map<std::string, ColumnItem, std::less<>> known_;  // What a model of CSV knows of its columns.
-  NumberForm form_;                                       // Of the member's numbers.
+  NumberForm form_;  // Of the member's numbers.
 
   // Of the row that is parsed.
   const char* end_ = nullptr;

@@ -96,6 +96,32 @@ TEST(JsonLines, NumbersTakeTheFormsOfAModelOfCsv) {
   EXPECT_EQ(p.batch.values, (Floats{0.5f, 0.5f, std::log(8.0f), 1, 1}));
 }
 
+TEST(JsonLines, ColumnsSayWhatMembersAre) {
+  ReadOptions told;
+  told.columns = "user.id:cat,price:num/4,age:num,raw:num:raw,skip:-,won:label,n:weight,C*:cat";
+  const Parsed p =
+      parse("jsonl",
+            R"({"won":1,"n":2,"user":{"id":7},"price":"8","age":" 30","raw":true,"skip":{"a":1},)"
+            R"("C2":5,"label":3,"new":"x"})"
+            "\n"
+            R"({"won":0,"price":null,"age":"NA","raw":"\u0031","C1":"a"})"
+            "\n",
+            told);
+  ASSERT_FALSE(p.ok) << "an escaped digit is none";
+  EXPECT_NE(p.error.expected.find("a finite number (member \"raw\""), std::string::npos) << p.error.expected;
+  ASSERT_EQ(p.batch.rows(), 1u);
+  const Parsed csv = parse("csv", "won,n,user.id,price,age,raw,C2,label,new\n1,2,7,8,30,1,5,3,x\n", [] {
+    ReadOptions options;
+    options.columns = "won:label,n:weight,user.id:cat,price:num/4,raw:num:raw,C2:cat,label:num";
+    return options;
+  }());
+  ASSERT_TRUE(csv.ok) << csv.error.expected;
+  EXPECT_EQ(p.batch.keys, csv.batch.keys);
+  EXPECT_EQ(p.batch.values, (Floats{1, 2, 30, 1, 1, 3, 1}));
+  EXPECT_EQ(p.batch.labels, Floats{1});
+  EXPECT_EQ(p.batch.weights, Floats{2});
+}
+
 TEST(JsonLines, StringsAreUnescaped) {
   const auto read = [](const std::string& quoted) {
     const std::string line = quoted + "\n" + std::string(kTextPad, '\0');

@@ -4,17 +4,29 @@
 
 #include <algorithm>
 
+#include "data/reader/json_members.h"
+
 namespace thalweg {
 
-Result<LineCells> LineCells::find(const Columns& columns, const std::vector<std::string>& names,
+Result<LineCells> LineCells::find(const DataSet& data, const std::vector<std::string>& names,
                                   std::string_view what) {
   LineCells out;
+  const Columns& columns = data.columns();
+  if (out.members_ = data.format().members; out.members_) {
+    out.names_ = names;
+    out.cells_.resize(names.size());
+    out.seen_.resize(names.size());
+    out.what_ = what;
+    return out;
+  }
   out.separator_ = columns.separator;
   for (const std::string& name : names) {
     const auto found = std::find_if(columns.list.begin(), columns.list.end(),
                                     [&](const Column& column) { return column.name == name; });
     if (columns.list.empty()) {
-      return Status(Code::kUsage, fmt::format("{} {}: the input has no columns, expected CSV", what, name));
+      return Status(Code::kUsage,
+                    fmt::format("{} {}: the input is {}, expected CSV with such a column, or JSON lines",
+                                what, name, data.format().title));
     }
     if (found == columns.list.end()) {
       std::vector<std::string_view> known;
@@ -28,7 +40,21 @@ Result<LineCells> LineCells::find(const Columns& columns, const std::vector<std:
   return out;
 }
 
+Status LineCells::check_members() const {
+  for (std::size_t i = 0; any_ && i < names_.size(); ++i) {
+    if (!seen_[i])
+      return {Code::kUsage, fmt::format("{}: no row has a member \"{}\" with a value", what_, names_[i])};
+  }
+  return ok_status();
+}
+
 const std::vector<std::string>& LineCells::of(std::string_view line) {
+  if (members_) {
+    any_ = true;
+    find_json_members(line, names_, cells_);
+    for (std::size_t i = 0; i < cells_.size(); ++i) seen_[i] = seen_[i] || !cells_[i].empty();
+    return cells_;
+  }
   all_.resize(last_ + 1);
   for (std::string& cell : all_) cell.clear();
   const char* p = line.data();

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "data/column/column_items.h"
 #include "train/rows/key_counts.h"
 
 namespace thalweg {
@@ -108,9 +109,14 @@ std::vector<std::string> absent_names(const DataSet& data) {
                     data.paths().front(), name));
   }
   for (const std::string& name : data.numbers_like_ids()) {
+    lines.push_back(fmt::format(
+        "{}: member \"{}\" is a number, so that all its values share one weight, and its "
+        "name says ids; --columns {}:cat gives each its own, --columns {}:num says that it is one",
+        data.paths().front(), name, quoted_column_name(name), quoted_column_name(name)));
+  }
+  for (const std::string& name : data.absent_members()) {
     lines.push_back(
-        fmt::format("{}: member \"{}\" is a number, so that all its values share one weight, and its "
-                    "name says ids; expected ids as strings, such as \"196\"",
+        fmt::format("{}: no row that was looked at has a value of member \"{}\", which --columns names",
                     data.paths().front(), name));
   }
   const bool members = data.format().members && !options.weight_column.empty();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "data/column/member_kinds.h"
 #include "data/data_set.h"
 #include "data/input_words.h"
 #include "model/predictor.h"
@@ -22,7 +23,8 @@ ReadOptions read_as_trained(const Manifest& manifest) {
   ReadOptions read;
   read.hash_bits = manifest.hash_bits();
   read.interactions = manifest.option("interactions");
-  read.known_columns = manifest.option("columns");
+  const std::string columns = manifest.option("columns");
+  (says_all_columns(columns) ? read.known_columns : read.columns) = columns;
   read.value_scales = manifest.option("value-scales");
   read.label_column = manifest.option("label-column");
   read.weight_column = manifest.option("weight-column");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/rule_fields.h"
+#include "data/column/member_kinds.h"
 #include "model/model_kind.h"
 #include "net/system_disk.h"
 #include "train/algorithm_plan.h"
@@ -53,6 +54,11 @@ Result<std::unique_ptr<WarmStart>> WarmStart::open(const TrainerOptions& options
 
 std::string WarmStart::stored(const char* flag) const { return reader_.manifest().option(flag); }
 
+std::string WarmStart::known_columns() const {
+  std::string columns = stored("columns");
+  return says_all_columns(columns) ? columns : std::string();
+}
+
 std::string WarmStart::description() const {
   const Manifest& manifest = reader_.manifest();
   std::uint64_t rows = 0;
@@ -87,6 +93,12 @@ Status WarmStart::settle_reading(TrainerOptions& options) const {
   options.interactions = pairs;
   if (!options.columns.empty() && !known_columns().empty())
     return differs("--columns", options.columns, "columns that it knows, " + known_columns());
+  if (known_columns().empty()) {
+    const std::string told = stored("columns");
+    if (!told.empty() && !options.columns.empty() && !say_same_of_members(options.columns, told))
+      return differs("--columns", options.columns, told);
+    if (!told.empty()) options.columns = told;
+  }
   if (options.label_column.empty()) options.label_column = stored("label-column");
   if (options.weight_column.empty()) options.weight_column = stored("weight-column");
   return ok_status();

@@ -19,7 +19,8 @@ class WarmStart {
   // The options with what the model settles where they leave it open. kUsage where they say otherwise.
   Result<TrainerOptions> settle(TrainerOptions options) const;
   // How the rows' columns were read; empty: they have no names.
-  std::string known_columns() const { return stored("columns"); }
+  // Of CSV; empty: it knows of none, but may have been told of some, see says_all_columns().
+  std::string known_columns() const;
   // By what values of features without columns were divided, as ReadOptions has it.
   std::string value_scales() const { return stored("value-scales"); }
   // Whether a training that was planned so can begin with the model's rows. kUsage says what differs.

@@ -1,0 +1,49 @@
+// What members of JSON lines are where --columns says it, or a model of CSV knows columns of their names.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/column/column_items.h"
+#include "data/read_options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// Whether a text as columns_text() says it tells of all columns, as a model of CSV's does: one of them is the
+// label. A model of JSON lines has what was said of some members; the others are what their values are.
+bool says_all_columns(std::string_view columns);
+
+// Label and weight that `columns` names become label_column and weight_column, and the rest of it text().
+void settle_members(ReadOptions& options);
+// Whether both say the same of members, label and weight left out.
+bool say_same_of_members(const std::string& columns, const std::string& others);
+
+class MemberKinds {
+ public:
+  // By ReadOptions::columns, or else known_columns. kUsage: no members can be meant.
+  static Result<MemberKinds> of(const ReadOptions& options);
+
+  // A member's own item, or the first pattern that it matches; null: nobody says what it is.
+  const ColumnItem* find(std::string_view path) const;
+  // Members that nobody speaks of are left out.
+  bool leaves_others_out() const { return leaves_others_out_; }
+  // The members that are label and weight; empty: nobody says.
+  const std::string& label() const { return label_; }
+  const std::string& weight() const { return weight_; }
+  // Those that items name themselves, label and weight left out.
+  std::vector<std::string> names() const;
+  // The items again but for label and weight. `without_scaled`: members whose numbers have a told scale are
+  // left out of rows instead.
+  std::string text(bool without_scaled = false) const;
+
+ private:
+  std::map<std::string, ColumnItem, std::less<>> by_name_;
+  std::vector<ColumnItem> patterns_;
+  std::string label_, weight_;
+  bool leaves_others_out_ = false;
+};
+
+}  // namespace thalweg
