@@ -62,6 +62,9 @@ TEST_F(NamedFeatures, HashedWeightsHaveTheNamesThatDataGives) {
     }
   }
   EXPECT_EQ(run("model weights --column ad " + (folder_ / "csv")), 2);
+  EXPECT_EQ(run("model weights --column adv --names " + csv_ + " " + (folder_ / "csv")), 2);
+  EXPECT_NE(err_.find("--column adv: no feature is of such a column; there are ad, price, site\n"), err_.npos)
+      << err_;
 }
 
 TEST_F(NamedFeatures, ATrainingRemembersNames) {

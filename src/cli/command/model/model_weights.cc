@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command/command.h"
 #include "cli/options/option_table.h"
@@ -44,9 +45,36 @@ constexpr OptionRow kWeightsOptions[] = {
 
 using NamesByKey = std::unordered_map<Key, std::string>;
 
-bool is_of_column(const std::string& name, const std::string& column) {
-  return name.starts_with(column) && (name.size() == column.size() || name[column.size()] == '=');
-}
+// The columns that names of features are of, "site=a.com", and whether the wanted one is among them.
+class ColumnsSeen {
+ public:
+  explicit ColumnsSeen(std::string wanted) : wanted_(std::move(wanted)) {}
+
+  bool is_wanted(const std::string& name) {
+    const bool is =
+        name.starts_with(wanted_) && (name.size() == wanted_.size() || name[wanted_.size()] == '=');
+    found_ = found_ || is;
+    if (!found_ && others_.size() <= kShown) others_.insert(name.substr(0, name.find('=')));
+    return is;
+  }
+
+  Status check() const {
+    if (found_) return ok_status();
+    std::string list;
+    std::size_t shown = 0;
+    for (const std::string& name : others_) {
+      if (shown++ < kShown) list += (list.empty() ? "" : ", ") + name;
+    }
+    return {Code::kUsage, fmt::format("--column {}: no feature is of such a column; there are {}{}", wanted_,
+                                      list.empty() ? "none" : list, shown > kShown ? ", ..." : "")};
+  }
+
+ private:
+  static constexpr std::size_t kShown = 20;
+  const std::string wanted_;
+  bool found_ = false;
+  std::set<std::string> others_;
+};
 
 void add_feature(const FrozenTable& weights, Key key, const std::string& name, TopFeatures& top) {
   const PlacedKey placed = place(key);
@@ -58,13 +86,13 @@ void add_feature(const FrozenTable& weights, Key key, const std::string& name, T
 
 // Of features that the data has.
 Status add_column(const ModelReader& model, const FrozenTable& weights, const Options& options,
-                  TopFeatures& top) {
+                  ColumnsSeen& columns, TopFeatures& top) {
   std::vector<std::string> names;
   return read_features(model.manifest(), options, options.texts("names"), [&](const InputBatch& batch) {
     for (std::size_t row = 0; row < batch.rows.rows(); ++row) {
       name_entries(batch.data, batch.rows, batch.lines, row, names);
       for (std::size_t i = 0; i < names.size(); ++i) {
-        if (!is_of_column(names[i], options.text("column"))) continue;
+        if (!columns.is_wanted(names[i])) continue;
         add_feature(weights, batch.rows.keys[batch.rows.row_begin[row] + i], names[i], top);
       }
     }
@@ -79,8 +107,10 @@ Result<std::vector<Feature>> features_of_column(const ModelReader& model, const 
   const Result<FrozenTable> weights = FrozenTable::load(model, *table);
   if (!weights) return as_model(weights.status());
   TopFeatures top(static_cast<std::size_t>(options.integer("top")));
+  ColumnsSeen columns(options.text("column"));
   if (options.has("names")) {
-    const Status status = add_column(model, *weights, options, top);
+    Status status = add_column(model, *weights, options, columns, top);
+    if (status.ok()) status = columns.check();
     if (!status.ok()) return status;
     return top.take();
   }
@@ -90,8 +120,9 @@ Result<std::vector<Feature>> features_of_column(const ModelReader& model, const 
         "--column needs --names FILE, data that has the column, or a model of train --remember-names");
   }
   for (const auto& [key, name] : remembered) {
-    if (is_of_column(name, options.text("column"))) add_feature(*weights, key, name, top);
+    if (columns.is_wanted(name)) add_feature(*weights, key, name, top);
   }
+  if (Status status = columns.check(); !status.ok()) return status;
   return top.take();
 }
 
