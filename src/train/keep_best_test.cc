@@ -145,6 +145,39 @@ TEST_F(KeepBest, AModelThatIsWorseThanNoneIsNotSaved) {
   EXPECT_TRUE(kept.not_kept.empty());
 }
 
+// Each row has a feature of its own, so that one step learns them all.
+TEST_F(KeepBest, WithoutHeldOutRowsAModelIsJudgedByWhatItHasLearnt) {
+  std::string text;
+  for (int row = 0; row < 1000; ++row) text += fmt::format("{} {}:1\n", row % 20 == 0 ? 1 : 0, row);
+  options_ = {};
+  options_.files = {folder_.write("own.svm", text)};
+  options_.out = folder_ / "learnt";
+  options_.optimizer = RuleKind::kAdagrad;
+  options_.rate = 3.0f;
+  options_.data_shards = 1;
+  options_.batch = 1000;
+  const TrainResult learnt = run(options_);
+  EXPECT_TRUE(learnt.complete) << learnt.status.message();
+  EXPECT_GT(learnt.train_loss, 0.69);
+  EXPECT_EQ(learnt.not_kept, "");
+  EXPECT_EQ(learnt.model, options_.out);
+  ASSERT_EQ(learnt.warnings.size(), 1u);
+  EXPECT_NE(learnt.warnings[0].find("before they were learnt"), std::string::npos) << learnt.warnings[0];
+  options_.rate = 1e-4f;
+  const TrainResult bad = run(options_);
+  EXPECT_EQ(bad.not_kept.find("the learnt rows' logloss of 0.69"), 0u) << bad.not_kept;
+}
+
+TEST_F(KeepBest, RowsThatAllWeighNothingAreNamed) {
+  std::string text;
+  for (int row = 0; row < 100; ++row) text += fmt::format("{}:0 {}:1\n", row % 2, row % 7);
+  options_ = {};
+  options_.files = {folder_.write("none.svm", text)};
+  options_.out = folder_ / "none";
+  const TrainResult none = run(options_);
+  EXPECT_EQ(none.not_kept, "all rows have the weight 0, so that nothing was learnt");
+}
+
 class KeepBestOfCheckpoints : public KeepBest {
  protected:
   KeepBestOfCheckpoints() {

@@ -483,7 +483,8 @@ void TrainJob::add_words(bool closed, TrainResult& result) const {
     result.notes.push_back(std::move(text));
   std::vector<std::string> warnings;
   if (measured) warnings.push_back(one_label(loss, kept.back().valid));
-  warnings.push_back(worse_than_none(loss, kept));
+  if (not_kept_.empty()) warnings.push_back(nothing_weighed(kept));
+  warnings.push_back(learnt_ ? worse_before_learnt(loss, kept, *learnt_) : worse_than_none(loss, kept));
   if (spec().has_valid() && whole && !measured) {
     warnings.push_back(
         spec().valid.part == Part::kAll

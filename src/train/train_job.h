@@ -135,6 +135,8 @@ class TrainJob {
   Task<Status> hear(ShardStore& store);
   // Commits staged_, or else what the servers have, unless it is worse than none.
   Task<Status> save(ShardStore& store);
+  // Whether what is kept is worse than none, as not_kept_ then says.
+  Task<Status> judge(ShardStore& store);
   Status commit();
   // Up to the one whose model is kept.
   std::vector<EpochNumbers> kept_epochs() const;
@@ -207,10 +209,11 @@ class TrainJob {
   std::atomic<bool> enough_{false};  // No pass was better for long, or it was told to: training ends.
   std::atomic<bool> told_to_end_{false};
   std::optional<double> save_below_;
-  bool loaded_ = false;     // Before the observer came.
-  std::string not_kept_;    // As TrainResult has it.
-  std::string saved_to_;    // Empty: nowhere.
-  Status saved_elsewhere_;  // Why the model is not where it was asked for, and where it is.
+  bool loaded_ = false;             // Before the observer came.
+  std::string not_kept_;            // As TrainResult has it.
+  std::optional<Measured> learnt_;  // On rows that it has learnt, where the passes' numbers were bad.
+  std::string saved_to_;            // Empty: nowhere.
+  Status saved_elsewhere_;          // Why the model is not where it was asked for, and where it is.
 };
 
 }  // namespace thalweg

@@ -16,12 +16,15 @@
 #include "net/system_disk.h"
 #include "train/advice/train_advice.h"
 #include "train/rows/key_ages.h"
+#include "train/saved/learnt_rows.h"
 #include "train/saved/training_record.h"
 #include "train/train_job.h"
 #include "train/warm_start/scans_ahead.h"
 
 namespace thalweg {
 namespace {
+
+constexpr std::uint64_t kStepsTell = 16;  // Of a pass, by whose latter half a model is judged.
 
 // Where a model goes that cannot be saved at `directory`: beside it, and if nothing can be written there, to
 // other places that may lie on another disk.
@@ -161,7 +164,7 @@ Task<Status> TrainJob::save(ShardStore& store) {
   }
   if (Status status = read_kept(); !status.ok()) co_return status;
   if (options_.out.empty()) co_return ok_status();
-  if (!options_.keep_bad) not_kept_ = worse_than_chance(spec().model.loss, kept_epochs());
+  if (Status status = co_await judge(store); !status.ok()) co_return status;
   if (!not_kept_.empty() || is_outdone()) {
     staged_->writer.reset();
     co_return ok_status();
@@ -172,6 +175,23 @@ Task<Status> TrainJob::save(ShardStore& store) {
   if (status.code() != Code::kIo || !may_write_again) co_return status;
   if (status = co_await stage_elsewhere(store, status, *staged_); !status.ok()) co_return status;
   co_return commit();
+}
+
+// Without held-out rows each row was scored before it was learnt, mostly by a model that had yet to learn;
+// what is bad by that is measured once more.
+Task<Status> TrainJob::judge(ShardStore& store) {
+  if (options_.keep_bad) co_return ok_status();
+  const Loss loss = spec().model.loss;
+  const auto kept = kept_epochs();
+  not_kept_ = nothing_weighed(kept);
+  if (!not_kept_.empty()) co_return ok_status();
+  not_kept_ = worse_than_chance(loss, kept);
+  if (not_kept_.empty() || kept.back().has_valid) co_return ok_status();
+  if (Status status = co_await measure_learnt_rows(store, *inputs_, learnt_); !status.ok()) co_return status;
+  // Of a pipe of few rows nobody can say.
+  if (!learnt_ && kept.back().steps < kStepsTell) not_kept_.clear();
+  if (learnt_) not_kept_ = worse_than_chance("learnt rows'", loss, *learnt_);
+  co_return ok_status();
 }
 
 Status TrainJob::commit() {

@@ -361,6 +361,14 @@ class BadTrainingTest(BadInput):
         self.assertEqual((summary["error"]["code"], summary["model"]), ("NON_FINITE", self.path("kept")))
         self.assertTrue(os.path.exists(self.path("kept/model.json")))
 
+    def test_a_model_of_a_short_pipe_is_not_judged_by_rows_before_they_were_learnt(self):
+        rows = b"".join(b"%d %d:1\n" % (i % 20 == 0, i) for i in range(1000))
+        words = [PROGRAM, "train", "-", "--optimizer", "adagrad", "--rate", "3", "--batch", "1000", "--data-shards", "1", "--out", self.path("piped")]
+        done = subprocess.run(words, input=rows, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"is worse than that of no features", done.stderr)
+        self.assertTrue(os.path.exists(self.path("piped/model.json")))
+
     def test_a_model_that_is_a_little_worse_than_none_is_said_to_be(self):
         worse = self.file("flipped.svm", b"".join(b"%d %d:1\n" % (i % 2, 1 + i % 2) for i in range(400)))
         other = self.file("other.svm", b"".join(b"%d %d:1\n" % (i % 2, 2 - i % 2) for i in range(400)))

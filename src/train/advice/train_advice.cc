@@ -81,16 +81,40 @@ std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs) 
   return trained ? worse_than_none(*trained, epochs.size() == 1 ? kFirstPassSlack : 1) : std::string();
 }
 
+std::string worse_than_chance(std::string rows, Loss loss, const Measured& measured, double slack) {
+  const Standing standing = standing_on(std::move(rows), loss, measured);
+  if (!(standing.constant > 0)) return {};
+  const double bound = slack * (1 + 1 / std::sqrt(static_cast<double>(measured.sums.rows)));
+  if (standing.loss <= bound * standing.constant) return {};
+  return fmt::format("the {} {} of {:.5g} is worse than that of no features at all, {:.5g}", standing.rows,
+                     standing.loss_name, standing.loss, standing.constant);
+}
+
 std::string worse_than_chance(Loss loss, const std::vector<EpochNumbers>& epochs) {
-  const auto held_out = on_held_out_rows(loss, epochs);
-  const auto standing = held_out ? held_out : on_trained_rows(loss, epochs);
-  if (!standing || standing->constant <= 0) return {};
-  const Measured& rows = held_out ? epochs.back().valid : epochs.back().sampled;
-  const double first_pass = !held_out && epochs.size() == 1 ? kFirstPassSlack : 1;
-  const double bound = first_pass * (1 + 1 / std::sqrt(static_cast<double>(rows.sums.rows)));
-  if (standing->loss <= bound * standing->constant) return {};
-  return fmt::format("the {} {} of {:.5g} is worse than that of no features at all, {:.5g}", standing->rows,
-                     standing->loss_name, standing->loss, standing->constant);
+  if (epochs.empty()) return {};
+  const EpochNumbers& last = epochs.back();
+  if (last.has_valid) return worse_than_chance("held-out", loss, last.valid);
+  if (last.sampled.sums.rows == 0) return {};
+  return worse_than_chance("train", loss, last.sampled, epochs.size() == 1 ? kFirstPassSlack : 1);
+}
+
+std::string worse_before_learnt(Loss loss, const std::vector<EpochNumbers>& epochs, const Measured& learnt) {
+  if (std::string text = worse_than_none(standing_on("learnt rows'", loss, learnt)); !text.empty())
+    return text;
+  const auto before = on_trained_rows(loss, epochs);
+  if (!before) return {};
+  return fmt::format(
+      "rows had a {} of {:.5g} before they were learnt, worse than that of no features at all, {:.5g}, and "
+      "have {:.5g} by the model; held-out rows tell how it does on others: --valid-part 10",
+      before->loss_name, before->loss, before->constant, judging_metric(loss).value(loss, learnt));
+}
+
+std::string nothing_weighed(const std::vector<EpochNumbers>& epochs) {
+  if (epochs.empty()) return {};
+  const EpochNumbers& last = epochs.back();
+  const MetricSums::Sums& sampled = last.sampled.sums;
+  if (sampled.rows == 0 || sampled.weight != 0 || last.train.weight != 0) return {};
+  return "all rows have the weight 0, so that nothing was learnt";
 }
 
 std::string diverged(const Standing& standing) {

@@ -38,6 +38,11 @@ std::string worse_than_none(const Standing& standing, double slack = 1);
 std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs);
 // The same, and by more than chance, which is 1 / sqrt(rows) of the loss: nothing to keep.
 std::string worse_than_chance(Loss loss, const std::vector<EpochNumbers>& epochs);
+std::string worse_than_chance(std::string rows, Loss loss, const Measured& measured, double slack = 1);
+// It was worse on rows before they were learnt, in the last pass; `learnt`: the model on such rows.
+std::string worse_before_learnt(Loss loss, const std::vector<EpochNumbers>& epochs, const Measured& learnt);
+// No row of the last pass counts.
+std::string nothing_weighed(const std::vector<EpochNumbers>& epochs);
 // The loss is not finite, or more than 1,000 times that of a model whose weights are all 0.
 std::string diverged(const Standing& standing);
 // That is so of the training rows in the last pass, and the rows held out do not tell otherwise.
