@@ -87,6 +87,15 @@ std::optional<float> default_bias_rate(const RuleSpec& weights, double entries, 
   return static_cast<float>(weights.rate * std::min(times * times, kMaxTimes));
 }
 
+// Training begins with the mean label of all rows: a bias that begins with 0 has to unlearn the shift first,
+// in large steps that few rows do not make up for.
+void begin_balanced(const TrainerOptions& options, const LabelSpread& labels, ModelSpec& model) {
+  if (model.score_shift == 0) return;
+  const auto mean = log_odds(labels);
+  model.bias_init = mean.value_or(-model.score_shift);
+  if (mean) model.bias_rate = options.bias_rate;
+}
+
 // Factors are multiplied in pairs, so that theirs grow with the root.
 void choose_factor_rule(const TrainerOptions& options, RuleKind kind, double entries, const LabelSize& labels,
                         TrainSpec& spec) {
@@ -330,7 +339,7 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, bool scales_valu
   read.shuffle = {};
   const bool asks_order = spec.model.loss == Loss::kLogistic && spec.train.shuffle.order == RowOrder::kFiles;
   read.look_at_labels = asks_order || spec.model.loss == Loss::kSquared || !read.interactions.empty() ||
-                        !read.weight_column.empty() || !read.columns.empty();
+                        !read.weight_column.empty() || !read.columns.empty() || spec.model.score_shift != 0;
   read.choose_scales = true;
   read.choose_value_scales = scales_values;
   auto data = DataSet::open(std::move(read));
@@ -407,6 +416,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
     if (status = choose_without_data(options, **kind, plan); !status.ok()) return status;
     return plan;
   }
+    if (start == nullptr) begin_balanced(options, LabelSpread(), model);
   auto data = open_training(plan, start == nullptr && !options.raw_values);
   if (!data) return data.status();
   if (status = plan_rare_keys(options, **kind, data->get(), spec); !status.ok()) return status;
@@ -427,7 +437,8 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   if (status = choose_classes(options, data->get(), spec); !status.ok()) return status;
   const bool sized = model.loss == Loss::kSquared && start == nullptr;
   const LabelSize labels = sized ? label_size((*data)->label_spread()) : LabelSize();
-  choose_rules(options, *entries, labels, spec);
+  if (status = choose_rules(options, *entries, labels, spec); !status.ok()) return status;
+  if (start == nullptr) begin_balanced(options, (*data)->label_spread(), model);
   if (status = choose_layers(options, **kind, model); !status.ok()) return status;
   if ((*kind)->fields || (*kind)->deep != nullptr) {
     if (status = choose_fields(options, *data, (*kind)->fields, spec); !status.ok()) return status;

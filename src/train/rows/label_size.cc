@@ -28,6 +28,14 @@ LabelSize label_size(const LabelSpread& labels) {
           from_zero ? 0 : static_cast<double>(rounded_to_digits(labels.mean, kDigits))};
 }
 
+std::optional<float> log_odds(const LabelSpread& labels) {
+  constexpr int kDigits = 3;
+  if (labels.rows == 0) return std::nullopt;
+  const auto rows = static_cast<double>(labels.rows);
+  const double positive = (labels.mean * rows + 0.5) / (rows + 1);  // Neither none nor all.
+  return rounded_to_digits(std::log(positive / (1 - positive)), kDigits);
+}
+
 bool steps_by_rate(RuleKind kind) {
   switch (kind) {
     case RuleKind::kFtrl:

@@ -1,6 +1,7 @@
 // How far labels of squared loss are from those near 1 that default rates are for.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "data/order/label_spread.h"
@@ -15,6 +16,10 @@ struct LabelSize {
 };
 
 LabelSize label_size(const LabelSpread& labels);
+
+// The score of a model that says the mean label of every row, by logistic loss; nothing where no row was
+// seen.
+std::optional<float> log_odds(const LabelSpread& labels);
 
 // Whether a step is of the rate's size, however large gradients are. Other rules' steps follow them.
 bool steps_by_rate(RuleKind kind);

@@ -165,6 +165,31 @@ TEST_F(UnevenLabels, PredictionsStayCalibrated) {
   }
 }
 
+// Of so few rows a bias that begins at 0 does not unlearn the shift.
+TEST_F(UnevenLabels, PredictionsOfFewRowsAreCalibratedToo) {
+  options_.valid = options_.files.front();
+  options_.valid_part = 0;
+  options_.bias_rate.reset();
+  options_.shuffle = RowOrder::kFiles;
+  options_.epochs = 1;
+  std::string text = read_text(options_.files.front());
+  text.resize(text.find('\n', 10000) + 1);
+  options_.files = {folder_.write("few.svm", text)};
+  for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kAdagrad}) {
+    for (const float sample : {0.5f, 0.1f, 0.02f}) {
+      for (const char* const model : {"lr", "fm"}) {
+        options_.optimizer = rule, options_.negative_sample = sample, options_.model = model;
+        options_.keep_bad = true;
+        const TrainResult few = run(options_);
+        ASSERT_TRUE(few.complete) << few.status.message();
+        const std::string what = fmt::format("{} {} {}", static_cast<int>(rule), sample, model);
+        EXPECT_LT(held_out(few).logloss, 0.27) << what;
+        EXPECT_NEAR(held_out(few).calibration, 1, 0.2) << what;
+      }
+    }
+  }
+}
+
 TEST_F(UnevenLabels, TheSampleIsTheSameWhoeverTrains) {
   options_.negative_sample = 0.3f;
   options_.pos_weight = 2;
