@@ -48,6 +48,23 @@ Status check_numbers(const TrainerOptions& options) {
   return ok_status();
 }
 
+Status check_rates(const ModelSpec& model) {
+  const auto check = [](std::string_view flag, RuleKind rule, float rate) {
+    if (rule != RuleKind::kFtrl || rate > 0) return ok_status();
+    return Status(Code::kUsage,
+                  fmt::format("--{} 0: ftrl divides by it; expected a number above 0, or another rule, such "
+                              "as adagrad, by which a rate of 0 learns nothing",
+                              flag));
+  };
+  const RuleSpec &weights = model.weights, &factors = model.factors;
+  for (const Status& status : {check("rate", weights.kind, weights.rate),
+                               check("bias-rate", weights.kind, model.bias_rate.value_or(weights.rate)),
+                               check("factor-rate", factors.kind, factors.rate)}) {
+    if (!status.ok()) return status;
+  }
+  return ok_status();
+}
+
 Status check_interactions(const TrainerOptions& options, const ModelKind& kind) {
   if (options.interactions.empty()) return ok_status();
   const auto items = parse_interactions(options.interactions);

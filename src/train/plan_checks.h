@@ -9,6 +9,8 @@ namespace thalweg {
 
 // What the program's own table of options keeps out.
 Status check_numbers(const TrainerOptions& options);
+// Rates that the model's rules cannot have.
+Status check_rates(const ModelSpec& model);
 // Pairs are features of a linear model's; others have their own of them, or none.
 Status check_interactions(const TrainerOptions& options, const ModelKind& kind);
 // The loss that the model learns by.

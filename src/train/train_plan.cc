@@ -108,7 +108,7 @@ void choose_factor_rule(const TrainerOptions& options, RuleKind kind, double ent
   if (unsaid && labels.times < 1) spec.model.init_scale *= static_cast<float>(std::sqrt(labels.times));
 }
 
-void choose_rules(const TrainerOptions& options, double entries, const LabelSize& labels, TrainSpec& spec) {
+Status choose_rules(const TrainerOptions& options, double entries, const LabelSize& labels, TrainSpec& spec) {
   ModelSpec& model = spec.model;
   const auto algorithm = algorithm_of(spec);
   const bool ftrl = model.loss == Loss::kLogistic && algorithm && algorithm->algorithm->state;
@@ -123,6 +123,7 @@ void choose_rules(const TrainerOptions& options, double entries, const LabelSize
   model.weights.l1 = options.l1.value_or(0);
   model.weights.l2 = options.l2.value_or(default_l2(weights));
   choose_factor_rule(options, factors, entries, labels, spec);
+  return check_rates(model);
 }
 
 // Above the factors.
@@ -141,7 +142,7 @@ Status choose_dense(const TrainerOptions& options, const ModelKind& kind, DataSe
   spec.model.weights.l1 = options.l1.value_or(0);
   spec.model.weights.l2 = options.l2.value_or(0);
   spec.model.factors = spec.model.weights;
-  return ok_status();
+  return check_rates(spec.model);
 }
 
 // Steps should be many for small data, and large for much data, where they cost less a row. Larger steps
@@ -241,7 +242,9 @@ Status choose_without_data(const TrainerOptions& options, const ModelKind& kind,
   model.fields = options.fields.value_or(0);
   plan.spec.batch_rows = options.batch.value_or(kBatchRowsUnknown);
   if (Status status = choose_classes(options, nullptr, plan.spec); !status.ok()) return status;
-  choose_rules(options, kUnknownEntries, LabelSize(), plan.spec);
+  if (Status status = choose_rules(options, kUnknownEntries, LabelSize(), plan.spec); !status.ok())
+    return status;
+  begin_balanced(options, LabelSpread(), model);
   if (Status status = choose_layers(options, kind, model); !status.ok()) return status;
   plan.notes.push_back(fmt::format(
       "no training files are named here: unless options say otherwise, a step takes {} rows and rates are "
@@ -416,7 +419,6 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
     if (status = choose_without_data(options, **kind, plan); !status.ok()) return status;
     return plan;
   }
-    if (start == nullptr) begin_balanced(options, LabelSpread(), model);
   auto data = open_training(plan, start == nullptr && !options.raw_values);
   if (!data) return data.status();
   if (status = plan_rare_keys(options, **kind, data->get(), spec); !status.ok()) return status;
@@ -438,7 +440,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   const bool sized = model.loss == Loss::kSquared && start == nullptr;
   const LabelSize labels = sized ? label_size((*data)->label_spread()) : LabelSize();
   if (status = choose_rules(options, *entries, labels, spec); !status.ok()) return status;
-  if (start == nullptr) begin_balanced(options, (*data)->label_spread(), model);
+  begin_balanced(options, (*data)->label_spread(), model);
   if (status = choose_layers(options, **kind, model); !status.ok()) return status;
   if ((*kind)->fields || (*kind)->deep != nullptr) {
     if (status = choose_fields(options, *data, (*kind)->fields, spec); !status.ok()) return status;

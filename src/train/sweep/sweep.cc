@@ -8,7 +8,9 @@
 #include <cmath>
 #include <optional>
 
+#include "base/rule_fields.h"
 #include "base/word_list.h"
+#include "model/model_kind.h"
 
 namespace thalweg {
 namespace {
@@ -69,6 +71,10 @@ Result<std::vector<SweepSetting>> settings_of(std::string_view text) {
       return Status(Code::kUsage,
                     fmt::format("--sweep: saw \"{}\" for {}, expected a number from 0", part, name));
     }
+    for (const SweepSetting& earlier : settings) {
+      if (earlier.value == *value)
+        return Status(Code::kUsage, fmt::format("--sweep: {} of {} stands twice", part, name));
+    }
     settings.push_back({std::string(name), *value});
   }
   return settings;
@@ -109,6 +115,28 @@ TrainerOptions at_point(TrainerOptions options, const SweepPoint& point) {
     options.stored[setting.name] = fmt::format("{}", setting.value);
   }
   return options;
+}
+
+Status check_swept(const SweepPoint& point, const ModelSpec& model) {
+  const auto kind = find_kind(model);
+  if (!kind) return kind.status();
+  for (const SweepSetting& setting : point) {
+    const std::string& name = setting.name;
+    const bool of_factors = name.starts_with("factor-");
+    const bool of_layers = name.starts_with("layer-"), of_bias = name.starts_with("bias-");
+    std::string why;
+    if ((of_factors && !(*kind)->factors) || (of_layers && (*kind)->deep == nullptr))
+      why = fmt::format("--model {} has no {}", model.name, of_factors ? "factors" : "layers above factors");
+    if (of_bias && (*kind)->dense != nullptr)
+      why = fmt::format("--model {} has one rate for all that it learns", model.name);
+    if (name == "l1" && !takes_l1(model.weights.kind) && model.weights.kind != RuleKind::kCustom)
+      why = fmt::format("--optimizer {} has no such penalty", rule_name(model.weights.kind));
+    if (why.empty()) continue;
+    return {Code::kUsage, fmt::format("--sweep: {} has no meaning here, since {}; each of its values would "
+                                      "train the same model",
+                                      name, why)};
+  }
+  return ok_status();
 }
 
 Status check_sweep(const TrainerOptions& options) {

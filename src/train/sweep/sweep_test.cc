@@ -1,5 +1,6 @@
 #include "train/sweep/sweep.h"
 
+#include <fmt/format.h>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -36,14 +37,30 @@ TEST(SweepPoints, SayWhatTheyCannotBe) {
                                   {"rate=1,x", "saw \"x\""},
                                   {"rate=-1", "a number from 0"},
                                   {"rate=1;rate=2", "stands twice"},
+                                  {"rate=0.5,1,0.50", "0.50 of rate stands twice"},
                                   {"rate=1;", "expected NAME=VALUE"}}) {
     const auto points = sweep_points(text);
     ASSERT_FALSE(points.ok()) << text;
     EXPECT_NE(points.status().message().find(why), std::string::npos) << points.status().message();
   }
   std::string many = "rate=1", more = "l2=1";
-  for (int i = 0; i < 40; ++i) many += ",1", more += ",1";
-  EXPECT_FALSE(sweep_points(many + ";" + more).ok());
+  for (int i = 2; i < 40; ++i) many += fmt::format(",{}", i), more += fmt::format(",{}", i);
+  const auto refused = sweep_points(many + ";" + more);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("more than 1000 combinations"), std::string::npos);
+}
+
+TEST_F(Sweep, WhatAModelHasNoUseForIsRefused) {
+  const auto why = [&](const char* model, RuleKind rule, const char* sweep) {
+    options_.model = model, options_.optimizer = rule, options_.sweep = sweep;
+    return refused(options_).message();
+  };
+  const auto npos = std::string::npos;
+  EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=1,2;factor-rate=1,2").find("--model lr has no factors"), npos);
+  EXPECT_NE(why("fm", RuleKind::kFtrl, "layer-rate=1,2").find("--model fm has no layers above factors"),
+            npos);
+  EXPECT_NE(why("lr", RuleKind::kAdam, "l1=1,2").find("--optimizer adam has no such penalty"), npos);
+  EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=0,1").find("--rate 0: ftrl divides by it"), npos);
 }
 
 TEST_F(Sweep, EachTrainingHasTheBitsOfOneByItselfAndTheBestIsSaved) {
