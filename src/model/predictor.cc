@@ -163,12 +163,15 @@ Predictor::Terms Predictor::terms(const Scratch& scratch, std::size_t row, float
   Terms out;
   if (is_dense_) return out;
   const Batch& rows = scratch.batch_.rows();
-  out.bias = tables_[0].rows().front();
+  // Of a model of classes the score is the class, and the terms are those of this class's score.
+  const std::size_t dim = tables_[0].dim();
+  const std::size_t column = is_of_score(spec_.loss) ? 0 : static_cast<std::size_t>(score);
+  out.bias = tables_[0].rows()[column];
   double linear = static_cast<double>(out.bias);
   for (std::size_t e = rows.row_begin[row]; e < rows.row_begin[row + 1]; ++e) {
     const std::uint32_t local = scratch.batch_.local()[e];
     out.keys.push_back(unplace(scratch.batch_.keys()[local]));
-    out.weights.push_back(scratch.rows_[1][local]);
+    out.weights.push_back(scratch.rows_[1][local * dim + column]);
     out.values.push_back(rows.values.empty() ? 1.0f : rows.values[e]);
     linear += static_cast<double>(out.weights.back()) * static_cast<double>(out.values.back());
   }

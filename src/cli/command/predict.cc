@@ -27,7 +27,8 @@ constexpr OptionRow kPredictOptions[] = {
     {.name = "audit",
      .type = OptionType::kFlag,
      .group = "Output",
-     .help = "Behind each prediction the terms of its score: name, value, weight and their product, by tabs",
+     .help = "Behind each prediction the terms of its score, of classes that of the class: name, value, "
+             "weight and their product, by tabs",
      .example = ""},
     {.name = "probabilities",
      .type = OptionType::kFlag,
@@ -167,10 +168,6 @@ Status run_predict(const Options& options, Output& out) {
   if (options.flag("audit") && (*scorer)->predictor().is_dense()) {
     return {Code::kUsage, fmt::format("--audit: the score of model {} is no sum of terms of features",
                                       (*scorer)->predictor().spec().name)};
-  }
-  if (options.flag("audit") && !is_of_score((*scorer)->predictor().spec().loss)) {
-    return {Code::kUsage,
-            "--audit: a row of a model of classes has a score for each, expected one score a row"};
   }
   const bool by_class = options.flag("probabilities");
   if (by_class && options.flag("audit"))

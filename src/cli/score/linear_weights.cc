@@ -16,13 +16,9 @@ Result<std::size_t> table_named(const ModelReader& model, const char* name, Tabl
   const auto found = std::find_if(tables.begin(), tables.end(), [&](const TableManifest& table) {
     return table.spec.name == name && table.spec.kind == kind;
   });
-  if (found != tables.end() && found->spec.dim == 1) return static_cast<std::size_t>(found - tables.begin());
-  if (found != tables.end() && !is_of_score(model.manifest().model.loss)) {
-    return Status(Code::kUsage,
-                  fmt::format("{}: model {} has {} weights a feature, one for each class; expected one of a "
-                              "single score",
-                              model.path(), model.manifest().model.name, found->spec.dim));
-  }
+  const bool one = is_of_score(model.manifest().model.loss);  // Or one for each class.
+  if (found != tables.end() && (!one || found->spec.dim == 1))
+    return static_cast<std::size_t>(found - tables.begin());
   return Status(Code::kUsage, fmt::format("{}: model {} has no weight a feature", model.path(),
                                           model.manifest().model.name));
 }
@@ -33,27 +29,27 @@ Result<std::size_t> weights_table(const ModelReader& model) {
   return table_named(model, "weights", TableSpec::Kind::kSparse);
 }
 
-Result<float> bias_of(const ModelReader& model) {
+Result<std::vector<float>> biases_of(const ModelReader& model) {
   const Result<std::size_t> table = table_named(model, "bias", TableSpec::Kind::kDense);
   if (!table) return table.status();
-  float bias = 0;
+  std::vector<float> biases(model.manifest().tables[*table].spec.dim);
   const Status status = model.scan(*table, false, [&](const StoredRows& rows) {
-    if (!rows.rows.empty()) bias = rows.rows.front();
+    if (rows.rows.size() >= biases.size()) std::copy_n(rows.rows.begin(), biases.size(), biases.begin());
     return ok_status();
   });
   if (!status.ok()) return as_model(status);
-  return bias;
+  return biases;
 }
 
-bool TopFeatures::wants(Key key, double rank) const {
-  const std::pair place(-rank, key);
+bool TopFeatures::wants(Key key, double rank, std::uint32_t of_class) const {
+  const Place place(-rank, key, of_class);
   if (features_.contains(place)) return false;
   return features_.size() < most_ || place < features_.rbegin()->first;
 }
 
 void TopFeatures::add(Feature feature) {
-  if (!wants(feature.key, feature.rank)) return;
-  features_.emplace(std::pair(-feature.rank, feature.key), std::move(feature));
+  if (!wants(feature.key, feature.rank, feature.of_class)) return;
+  features_.emplace(Place(-feature.rank, feature.key, feature.of_class), std::move(feature));
   if (features_.size() > most_) features_.erase(std::prev(features_.end()));
 }
 
@@ -68,10 +64,14 @@ Result<std::vector<Feature>> largest_weights(const ModelReader& model, std::size
   const Result<std::size_t> table = weights_table(model);
   if (!table) return table.status();
   TopFeatures top(most);
+  const std::uint32_t dim = model.manifest().tables[*table].spec.dim;
   const Status status = model.scan(*table, false, [&](const StoredRows& rows) {
     for (std::size_t i = 0; i < rows.keys.size(); ++i) {
-      const double size = std::abs(static_cast<double>(rows.rows[i]));
-      if (top.wants(rows.keys[i], size)) top.add({rows.keys[i], rows.rows[i], size});
+      for (std::uint32_t c = 0; c < dim; ++c) {
+        const float weight = rows.rows[i * dim + c];
+        const double size = std::abs(static_cast<double>(weight));
+        if (top.wants(rows.keys[i], size, c)) top.add({rows.keys[i], weight, size, {}, c});
+      }
     }
     return ok_status();
   });

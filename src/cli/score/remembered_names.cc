@@ -60,9 +60,11 @@ Status remember_names(const Options& options, const std::string& directory, std:
   const auto names = names_of_keys(model->manifest(), options, options.arguments(), std::move(keys));
   if (!names) return names.status();
   std::string lines;
+  std::unordered_set<Key> named;
   for (const Feature& feature : *features) {
     const auto found = names->find(feature.key);
-    if (found != names->end()) lines += fmt::format("{}\t{}\n", feature.key, escaped(found->second));
+    const bool first = named.insert(feature.key).second;  // Each of its classes may be there.
+    if (first && found != names->end()) lines += fmt::format("{}\t{}\n", feature.key, escaped(found->second));
   }
   return write_new_file(path_of(directory), head_of(model->manifest().digest, lines) + "\n" + lines);
 }

@@ -30,21 +30,20 @@ constexpr OptionRow kImportanceOptions[] = {
 };
 
 struct Share {
-  float weight = 0;
-  double sum = 0;  // Of |weight * value| over rows.
+  std::vector<float> weights;  // One, or one for each class.
+  double sizes = 0;            // Of values, over rows.
   std::uint64_t entries = 0;
 };
 using Shares = std::unordered_map<Key, Share>;  // Of features that the model knows.
 
 void add_entries(const FrozenTable& weights, const Batch& rows, Shares& shares) {
+  std::vector<float> row(weights.dim());
   for (std::size_t e = 0; e < rows.keys.size(); ++e) {
     const PlacedKey placed = place(rows.keys[e]);
-    float weight = 0;
-    if (weights.read({&placed, 1}, {&weight, 1}) == 0) continue;
+    if (weights.read({&placed, 1}, row) == 0) continue;
     Share& share = shares[rows.keys[e]];
-    share.weight = weight;
-    share.sum += std::abs(static_cast<double>(weight) *
-                          (rows.values.empty() ? 1.0 : static_cast<double>(rows.values[e])));
+    if (share.weights.empty()) share.weights = row;
+    share.sizes += rows.values.empty() ? 1.0 : std::abs(static_cast<double>(rows.values[e]));
     ++share.entries;
   }
 }
@@ -69,7 +68,10 @@ Status run_model_importance(const Options& options, Output& out) {
   if (!status.ok()) return status;
   TopFeatures top(static_cast<std::size_t>(options.integer("most")));
   for (const auto& [key, share] : shares) {
-    if (top.wants(key, share.sum)) top.add({key, share.weight, share.sum});
+    for (std::uint32_t c = 0; c < share.weights.size(); ++c) {
+      const double sum = std::abs(static_cast<double>(share.weights[c])) * share.sizes;
+      if (top.wants(key, sum, c)) top.add({key, share.weights[c], sum, {}, c});
+    }
   }
   const std::vector<Feature> features = top.take();
   std::unordered_set<Key> keys;
@@ -78,18 +80,20 @@ Status run_model_importance(const Options& options, Output& out) {
   if (!once) names = names_of_keys(model->manifest(), options, files, std::move(keys));
   if (!names) return names.status();
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  out.human(fmt::format("{:>14} {:>12} {:>14}  {}\n", "importance", "entries", "weight", "feature"));
+  const bool classes = !is_of_score(model->manifest().model.loss);
+  out.human(fmt::format("{:>14} {:>12} {:>14}  {}feature\n", "importance", "entries", "weight",
+                        classes ? "  class  " : ""));
   for (const Feature& feature : features) {
     const auto found = names->find(feature.key);
     const std::string name = found == names->end() ? fmt::format("{}", feature.key) : found->second;
     const double mean = feature.rank / static_cast<double>(examples);
     const std::uint64_t entries = shares[feature.key].entries;
-    out.human(fmt::format("{:>14.6g} {:>12} {:>14.6g}  {}\n", mean, entries, feature.weight, name));
-    list.push_back({{"key", feature.key},
-                    {"name", name},
-                    {"importance", mean},
-                    {"entries", entries},
-                    {"weight", feature.weight}});
+    const std::string column = classes ? fmt::format("{:>7}  ", feature.of_class) : "";
+    out.human(fmt::format("{:>14.6g} {:>12} {:>14.6g}  {}{}\n", mean, entries, feature.weight, column, name));
+    nlohmann::ordered_json one = {{"key", feature.key}, {"name", name}};
+    if (classes) one["class"] = feature.of_class;
+    one["importance"] = mean, one["entries"] = entries, one["weight"] = feature.weight;
+    list.push_back(std::move(one));
   }
   out.json({{"examples", examples}, {"features", list}});
   return ok_status();

@@ -78,10 +78,12 @@ class ColumnsSeen {
 
 void add_feature(const FrozenTable& weights, Key key, const std::string& name, TopFeatures& top) {
   const PlacedKey placed = place(key);
-  float weight = 0;
-  if (weights.read({&placed, 1}, {&weight, 1}) == 0) return;
-  const double size = std::abs(static_cast<double>(weight));
-  if (top.wants(key, size)) top.add({key, weight, size, name});
+  std::vector<float> row(weights.dim());
+  if (weights.read({&placed, 1}, row) == 0) return;
+  for (std::uint32_t c = 0; c < row.size(); ++c) {
+    const double size = std::abs(static_cast<double>(row[c]));
+    if (top.wants(key, size, c)) top.add({key, row[c], size, name, c});
+  }
 }
 
 // Of features that the data has.
@@ -161,16 +163,27 @@ Status run_model_weights(const Options& options, Output& out) {
   if (!model) return model.status();
   const Result<std::vector<Feature>> features = wanted_features(*model, options);
   if (!features) return features.status();
-  const Result<float> bias = bias_of(*model);
-  if (!bias) return bias.status();
+  const Result<std::vector<float>> biases = biases_of(*model);
+  if (!biases) return biases.status();
+  const bool classes = !is_of_score(model->manifest().model.loss);
+  const auto line = [&](float weight, std::uint32_t of_class, const std::string& name) {
+    const std::string column = classes ? fmt::format("{:>7}  ", of_class) : "";
+    out.human(fmt::format("{:>14.6g}  {}{}\n", weight, column, name));
+  };
+  out.human(fmt::format("{:>14}  {}feature\n", "weight", classes ? "  class  " : ""));
+  for (std::uint32_t c = 0; c < biases->size(); ++c) line((*biases)[c], c, "bias");
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  out.human(fmt::format("{:>14}  {}\n{:>14.6g}  bias\n", "weight", "feature", *bias));
   for (const Feature& feature : *features) {
     const std::string name = feature.name.empty() ? fmt::format("{}", feature.key) : feature.name;
-    out.human(fmt::format("{:>14.6g}  {}\n", feature.weight, name));
-    list.push_back({{"key", feature.key}, {"name", name}, {"weight", feature.weight}});
+    line(feature.weight, feature.of_class, name);
+    nlohmann::ordered_json one = {{"key", feature.key}, {"name", name}};
+    if (classes) one["class"] = feature.of_class;
+    one["weight"] = feature.weight;
+    list.push_back(std::move(one));
   }
-  out.json({{"bias", *bias}, {"weights", list}});
+  nlohmann::ordered_json bias = biases->front();
+  if (classes) bias = *biases;
+  out.json({{"bias", bias}, {"weights", list}});
   return ok_status();
 }
 
