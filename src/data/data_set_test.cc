@@ -212,6 +212,23 @@ TEST(BadRows, FailNamesFileLineAndColumn) {
   }
 }
 
+TEST(BadRows, FeaturesBeyondABoundAreNamed) {
+  const TemporaryFolder directory;
+  ReadOptions options = files({directory.write("a", "1 2:1 11:3\n0 900:1 3:1\n\n1 0:1\n")});
+  options.keys_below = 12;
+  Batch batch;
+  const auto read = open_reader(open_data(options), 0, 1)->next(100, batch);
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.status().message().find(":2:1: saw \"feature 900\", expected features 0 to 11"),
+            std::string::npos)
+      << read.status().message();
+  options.answer_bad_rows = true, options.max_bad_rows = 5;
+  const std::unique_ptr<RowReader> answering = open_reader(open_data(options), 0, 1);
+  ASSERT_EQ(*answering->next(100, batch), 3u);
+  EXPECT_EQ(answering->lines().bad, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(batch.keys, (std::vector<Key>{2, 11, 0}));
+}
+
 TEST(BadRows, SkippedOnesAreCountedUpToALimit) {
   const TemporaryFolder directory;
   const std::string path = directory.write("a", "1 1:1\nbad\n2 2:1\n3 x\n4 4:1\n");

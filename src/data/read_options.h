@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/ids.h"
 #include "thalweg/row_order.h"
 
 namespace thalweg {
@@ -39,6 +40,7 @@ struct ReadOptions {
   std::string format = "auto";     // Its name; auto: found by looking at the first rows.
   std::uint64_t max_bad_rows =
       0;                   // Rows that may be skipped as bad before reading fails; 0: the first one fails.
+  Key keys_below = 0;      // A row with another key is bad; 0: any will do.
   unsigned hash_bits = 0;  // 1..63: keys are hashed to this many bits. 0: 64-bit keys as they stand.
   // Products of entries that follow a row's own, see pair/interactions.h. Fields of VW text and JSON lines
   // are then those of hashed_field(). Empty: none.

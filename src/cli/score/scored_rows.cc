@@ -21,6 +21,7 @@ Result<ReadOptions> reading(const Manifest& manifest, const Options& options, co
   read->binary_labels = model.loss == Loss::kLogistic;
   read->counts = model.loss == Loss::kPoisson;
   if (!is_of_score(model.loss)) read->classes = model.classes;
+  if (model.loss != Loss::kBytes) read->keys_below = model.inputs;
   read->labels_needed = needs.labels;
   read->keep_lines = needs.lines;
   read->as_it_comes = needs.as_it_comes;

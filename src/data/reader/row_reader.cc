@@ -6,6 +6,7 @@
 #include "base/mix.h"
 #include "data/data_set.h"
 #include "data/pair/pairing_parser.h"
+#include "data/reader/bounded_parser.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
 
@@ -14,7 +15,10 @@ namespace thalweg {
 RowReader::RowReader(std::shared_ptr<DataSet> data, std::unique_ptr<BlockSource> source)
     : data_(std::move(data)),
       source_(std::move(source)),
-      parser_(row_parser(data_->options_, *data_->format_, data_->columns_)) {}
+      parser_(row_parser(data_->options_, *data_->format_, data_->columns_)) {
+  if (const Key below = data_->options_.keys_below; below != 0)
+    parser_ = bounded_parser(std::move(parser_), below);
+}
 
 RowReader::~RowReader() = default;
 
