@@ -212,6 +212,27 @@ TEST(BadRows, FailNamesFileLineAndColumn) {
   }
 }
 
+TEST(BadRows, AHeaderThatStandsAgainIsNamed) {
+  const TemporaryFolder directory;
+  const std::string header = "n,label\r\n";
+  std::string rows;
+  for (int row = 0; row < 5; ++row) rows += "3,1\r\n";
+  ReadOptions options = files({directory.write("a.csv", header + rows + header + rows)});
+  const std::shared_ptr<DataSet> data = open_data(options);
+  const std::unique_ptr<RowReader> reader = open_reader(data, 0, 1);
+  Batch batch;
+  const auto read = reader->next(100, batch);
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.status().message().find(":7:1: saw \"n,label\""), std::string::npos)
+      << read.status().message();
+  EXPECT_NE(read.status().message().find("the header again"), std::string::npos) << read.status().message();
+  options.max_bad_rows = 1;
+  const std::shared_ptr<DataSet> skipping = open_data(options);
+  EXPECT_EQ(skipping->columns().list[0].kind, Column::Kind::kNumeric);
+  EXPECT_EQ(skipping->columns().list[0].facts.rows, 10u);
+  EXPECT_EQ(*open_reader(skipping, 0, 1)->next(100, batch), 10u);
+}
+
 TEST(BadRows, FeaturesBeyondABoundAreNamed) {
   const TemporaryFolder directory;
   ReadOptions options = files({directory.write("a", "1 2:1 11:3\n0 900:1 3:1\n\n1 0:1\n")});
@@ -227,6 +248,15 @@ TEST(BadRows, FeaturesBeyondABoundAreNamed) {
   ASSERT_EQ(*answering->next(100, batch), 3u);
   EXPECT_EQ(answering->lines().bad, std::vector<std::uint32_t>{1});
   EXPECT_EQ(batch.keys, (std::vector<Key>{2, 11, 0}));
+}
+
+TEST(BadRows, Utf16IsNamed) {
+  const TemporaryFolder directory;
+  const auto data = DataSet::open(files({directory.write("a.csv", std::string("\xff\xfe"
+                                                                              "a\0,\0",
+                                                                              6))}));
+  ASSERT_FALSE(data);
+  EXPECT_NE(data.status().message().find("is UTF-16"), std::string::npos) << data.status().message();
 }
 
 TEST(BadRows, SkippedOnesAreCountedUpToALimit) {

@@ -58,6 +58,11 @@ Status check_head(const InputFile& file) {
   }
   const std::size_t nul = file.head.find('\0');
   if (nul == std::string::npos) return {};
+  if (file.head.starts_with("\xff\xfe") || file.head.starts_with("\xfe\xff")) {
+    return {Code::kData, file.path +
+                             ": is UTF-16, as spreadsheets write it, expected UTF-8 text\nhint: iconv -f "
+                             "UTF-16 -t UTF-8 FILE | thalweg ... - reads it, or save it as CSV in UTF-8"};
+  }
   const std::string_view before(file.head.data(), nul);
   const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0.
   return {Code::kData, fmt::format("{}:{}:{}: saw \"\\x00\", expected text (is it a binary file?)", file.path,

@@ -88,7 +88,8 @@ std::vector<Sample> take_samples(std::string_view rows, const Columns& columns) 
   const char* const end = rows.data() + rows.size();
   for (const char* p = rows.data(); p != end;) {
     const char* const next = line_end(p, end) + 1;
-    bool good = is_row(p, false);
+    const std::string_view line(p, static_cast<std::size_t>(next - p));
+    bool good = is_row(p, false) && !(columns.header && line == columns.header_line);
     double label = 0;
     for (std::size_t c = 0; c < cells.size() && good; ++c) {
       good = next_cell(p, columns.separator, cells[c], scratch[c]) && (*p == '\n') == (c + 1 == cells.size());

@@ -366,6 +366,8 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
     return Status(Code::kData, fmt::format("{}:1:1: saw no line, expected a header or a row", path));
   columns.header = is_header(first, rows);
   if (columns.header) columns.header_line = first_line;
+  // Where files were joined it stands again among the rows.
+  if (columns.header) std::erase_if(rows, [&](const HeadRow& row) { return row.cells == first; });
   if (!columns.header) first.assign(first.size(), std::string());
   for (std::string& name : column_names(std::move(first)))
     columns.list.push_back({std::move(name), Kind::kIgnored, 0, 0});

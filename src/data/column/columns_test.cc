@@ -16,6 +16,13 @@ std::string kinds(const std::string& head, const std::string& spec, const std::s
   return text;
 }
 
+TEST(Columns, NamesHaveNoBlanksAround) {
+  const auto columns = find_columns("site , label\na,1\n", "a.csv", {});
+  ASSERT_TRUE(columns.ok()) << columns.status().message();
+  EXPECT_EQ(columns->list[0].name, "site");
+  EXPECT_EQ(columns->list[1].kind, Column::Kind::kLabel);
+}
+
 TEST(Columns, HeaderAndRowsDecide) {
   EXPECT_EQ(kinds("id,label,city\n3,1,Rome\n,0,7\n", ""), "id:num label:label city:cat ");
   EXPECT_EQ(kinds("y;weight;a b\n1;1;\"x;y\"\n", ""), "y:label weight:weight a b:cat ");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "data/read_options.h"
+#include "data/reader/cell_words.h"
 #include "data/reader/number.h"
 
 namespace thalweg {
@@ -45,6 +46,7 @@ bool is_header(const HeadCells& first, const std::vector<HeadRow>& rows) {
 HeadCells column_names(HeadCells names) {
   std::set<std::string> known;
   for (std::size_t c = 0; c < names.size(); ++c) {
+    names[c] = trimmed(names[c]);
     if (names[c].empty()) names[c] = fmt::format("c{}", c + 1);
     const std::string own = names[c];
     for (int again = 1; !known.insert(names[c]).second; ++again) names[c] = fmt::format("{}.{}", own, again);

@@ -11,14 +11,20 @@
 namespace thalweg {
 namespace {
 
+constexpr const char* kHeaderExpected =
+    "a row: this is the header again, as in files that were joined; name them one by one instead, or leave "
+    "it "
+    "out by --on-bad-row skip:1";
+
 class CsvParser final : public LineParser<CsvParser> {
  public:
   CsvParser(const ReadOptions& options, const Columns& columns) : LineParser(options), columns_(columns) {}
 
   bool with_fields() const override { return true; }
 
-  const char* parse_row(const char* p, const char*, BatchWriter& out, RowError& error) {
+  const char* parse_row(const char* p, const char* end, BatchWriter& out, RowError& error) {
     label_ = 0.0f, weight_ = 1.0f;
+    const char* const line = p;
     const std::size_t count = columns_.list.size();
     for (std::size_t c = 0; c < count; ++c) {
       const char* begin = p;
@@ -28,11 +34,13 @@ class CsvParser final : public LineParser<CsvParser> {
       }
       if (!take_cell(columns_.list[c], cell, begin, out, error)) {
         error.end = p;
+        if (is_header(line, end)) fail(error, line, kHeaderExpected), error.end = nullptr;
         return nullptr;
       }
       const bool last = c + 1 == count;
       if ((*p == '\n') != last) {
         error.at = p;
+        error.saw = last ? fmt::format("more than {}", count) : fmt::format("{}", c + 1);
         error.expected = fmt::format("{} columns", count);
         return nullptr;
       }
@@ -43,6 +51,12 @@ class CsvParser final : public LineParser<CsvParser> {
   }
 
  private:
+  bool is_header(const char* line, const char* end) const {
+    const std::string& header = columns_.header_line;
+    const auto left = static_cast<std::size_t>(end - line);
+    return columns_.header && left >= header.size() && std::string_view(line, header.size()) == header;
+  }
+
   bool take_cell(const Column& column, std::string_view cell, const char* at, BatchWriter& out,
                  RowError& error) {
     switch (column.kind) {

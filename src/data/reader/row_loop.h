@@ -73,6 +73,8 @@ inline bool fail(RowError& error, const char* at, const char* expected) {
 
 inline bool ends_token(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
+inline constexpr const char* kNotALabel =
+    "a label that is -1, 0 or 1 (--loss squared, poisson or classes learns others)";
 inline constexpr const char* kNotAClass = "a class: a whole number from 0 and below the number of classes";
 inline constexpr const char* kNotACount = "a count: a number of at least 0";
 inline bool is_class(float label, std::uint32_t classes) {
@@ -83,7 +85,7 @@ inline bool is_class(float label, std::uint32_t classes) {
 inline bool check_label(const RowRules& rules, const char* at, float& label, RowError& error) {
   if (rules.binary_labels) {
     if (label == -1.0f) label = 0.0f;
-    if (label != 0.0f && label != 1.0f) return fail(error, at, "a label that is -1, 0 or 1");
+    if (label != 0.0f && label != 1.0f) return fail(error, at, kNotALabel);
   }
   if (rules.counts && label < 0) return fail(error, at, kNotACount);
   return rules.classes == 0 || is_class(label, rules.classes) || fail(error, at, kNotAClass);
