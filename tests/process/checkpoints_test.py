@@ -282,6 +282,27 @@ class CheckpointsTest(ClusterJobs):
                 self.assertIn("goes on from " + older, err)
                 self.assertEqual(last_json(out)["model_digest"], self.calm)
 
+    # Those of the job before count among the newest K, but for what has been passed over, and go as others come.
+    def test_the_newest_stay_over_jobs_that_go_on(self):
+        work = ("--batch", "256", "--keep", "3", "--resume", "auto")
+        for flags in ((), ("--processes", "--servers", "2", "--workers", "2")):
+            with self.subTest(flags=flags):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                self.run_job("--epochs", "3", *work, *self.keep(), *flags)
+                first, second, damaged = complete_in(self.kept)
+                self.flip_a_bit("%s/step-%d.%d" % (self.kept, *damaged), 0.5)
+                job = self.start_job("--epochs", "100000", *work, *self.keep("1h"), *flags)
+                self.await_epoch(job, 5)
+                job.send_signal(signal.SIGTERM)
+                self.finish(job)
+                self.assertEqual(complete_in(self.kept)[:-1], [first, second])
+                last = complete_in(self.kept)[-1]
+                self.run_job("--epochs", str(last[0] + 2), *work, *self.keep("50-steps"), *flags)
+                names = complete_in(self.kept)
+                self.assertEqual((len(names), names[0] >= last), (3, True), names)
+                for step in names:
+                    self.assertEqual(self.ckpt("verify", "%s/step-%d.%d" % (self.kept, *step)).returncode, 0)
+
     def test_where_all_are_damaged_training_begins_anew(self):
         self.run_job(*WORK, *self.keep())
         for step in complete_in(self.kept):
