@@ -165,6 +165,11 @@ TEST_F(Compare, RefusesAFileThatSaysWhatItCannotMean) {
       ":3: run b keeps its checkpoints in kept, as run a does; expected a checkpoint directory of its own");
   refuses(head() + one + "checkpoint = \"kept\"\n[[run]]\nname = \"b\"\ncheckpoint = \"kept\"\n",
           ":7: run b keeps its checkpoints in kept");
+  refuses(head() + one + "checkpoint = \"kept\"\n[[run]]\nname = \"b\"\ncheckpoint = \"./kept/\"\n",
+          ":7: run b keeps its checkpoints in ./kept/, as run a does");
+  const std::string apart = "servers = 2\nprocesses = true\n";
+  refuses(head() + "[base]\n" + apart + "state = \"kept\"\n" + two,
+          ":5: run b keeps its state in kept, as run a does; expected a state directory of its own");
   refuses(head() + "[[run]]\nepochs = 3\n", ":2:1: a run without a name");
   refuses(head() + "[[run]]\nname = \"../a\"\n", ":3:8: name is not fit for a directory");
   refuses(head() + one + one, ":5:8: the run of " + file_ + ":2 is called a already");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
@@ -29,6 +30,13 @@ bool fits_a_directory(std::string_view name) {
   };
   return !name.empty() && name.size() <= kNameBytesMax && name.front() != '.' &&
          std::all_of(name.begin(), name.end(), fits);
+}
+
+// Of a directory that need not be there yet.
+std::string one_spelling(const std::string& directory) {
+  std::error_code error;
+  const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(directory) / "", error);
+  return error ? directory : path.string();
 }
 
 class ComparisonReader {
@@ -57,7 +65,7 @@ class ComparisonReader {
   Status read_base(const toml::table& file);
   Status read_runs(const toml::table& file);
   Status read_run(const toml::table& table);
-  Status own_checkpoints() const;
+  Status own_directories(std::string_view option, std::string_view kept) const;
   Result<std::string> name_of(const toml::table& table) const;
   Status read_settings(const toml::table& table, std::string_view in, Settings& out) const;
   Status read_simulation(const toml::table& file);
@@ -304,18 +312,18 @@ Status ComparisonReader::read_runs(const toml::table& file) {
   return ok_status();
 }
 
-// A directory has the checkpoints of one training.
-Status ComparisonReader::own_checkpoints() const {
+// Each of `kept` has a directory of its own for each real training.
+Status ComparisonReader::own_directories(std::string_view option, std::string_view kept) const {
   std::map<std::string, std::string> owners;
   for (const ComparedRun& run : out_.runs) {
-    if (run.simulated || !run.options.has("checkpoint")) continue;
-    const std::string directory = run.options.text("checkpoint");
-    const auto [owner, is_first] = owners.emplace(directory, run.name);
+    if (run.simulated || !run.options.has(option)) continue;
+    const std::string directory = run.options.text(option);
+    const auto [owner, is_first] = owners.emplace(one_spelling(directory), run.name);
     if (is_first) continue;
     return {Code::kConfig,
-            fmt::format("{}: run {} keeps its checkpoints in {}, as run {} does; expected a checkpoint "
+            fmt::format("{}: run {} keeps its {} in {}, as run {} does; expected a {} "
                         "directory of its own in each [[run]]",
-                        run.options.place("checkpoint"), run.name, directory, owner->second)};
+                        run.options.place(option), run.name, kept, directory, owner->second, option)};
   }
   return ok_status();
 }
@@ -327,7 +335,8 @@ Result<Comparison> ComparisonReader::read(const toml::table& file) {
         &ComparisonReader::read_base, &ComparisonReader::read_runs}) {
     if (Status status = (this->*part)(file); !status.ok()) return status;
   }
-  if (Status status = own_checkpoints(); !status.ok()) return status;
+  if (Status status = own_directories("checkpoint", "checkpoints"); !status.ok()) return status;
+  if (Status status = own_directories("state", "state"); !status.ok()) return status;
   return std::move(out_);
 }
 
