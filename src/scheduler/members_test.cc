@@ -1,6 +1,7 @@
 // Who takes part in a job: who joins it, who is missing, and whose end is known.
 #include <gtest/gtest.h>
 
+#include "scheduler/kept_job_for_test.h"
 #include "scheduler/members_for_test.h"
 
 namespace thalweg {
@@ -272,6 +273,34 @@ TEST(Scheduler, OtherErrorsOfWorkersEndTheJob) {
   for (const std::uint32_t worker : {0u, 1u})
     last.scheduler->on_peer_lost(last.now, worker_node(worker), last.out);
   EXPECT_EQ(end(last, 2, Code::kData), Code::kData) << "nobody else is left";
+}
+
+TEST(Scheduler, WhoeverTakesTheJobUpTurnsAwayToo) {
+  StoreInMemory store;
+  const Status why(Code::kData, "the file is another one");
+  {
+    KeptJob first(store);
+    first.begin();
+    first.tell(temporary(9), join(Role::kWorker));
+    first.tell(worker_node(2), heartbeat());
+    first.keep();
+  }
+  {
+    KeptJob second(store);
+    ASSERT_TRUE(second.restored.ok()) << second.restored.message();
+    second.hear_all({1, 1});
+    second.beat(worker_node(2), {1, 1});
+    second.tell(worker_node(2), ended_with(why.code(), why.message()));
+    EXPECT_FALSE(second.scheduler->stopped().has_value());
+    EXPECT_TRUE(second.scheduler->lost(worker_node(2)));
+    second.keep();
+    ASSERT_TRUE(second.kept->settled());
+  }
+  KeptJob third(store);
+  third.hear_all({1, 1});
+  const auto answers = third.tell(worker_node(2), ended_with(why.code(), why.message()));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(status_of(answers[0].second), why);
 }
 
 TEST(Scheduler, MapsSayWhichDataIsRead) {

@@ -132,6 +132,11 @@ class Scheduler final : public Node {
     const auto member = members_.find(node);
     return member != members_.end() && member->second.lost;
   }
+  // Whether it is lost because its input was no good.
+  bool turned_away(NodeId node) const {
+    const auto member = members_.find(node);
+    return member != members_.end() && member->second.turned_away.has_value();
+  }
   // Whether a server is in no chain any more because it was to leave.
   bool has_left(NodeId node) const {
     const auto member = members_.find(node);

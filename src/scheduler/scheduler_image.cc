@@ -12,7 +12,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kImageVersion = 1;
+constexpr std::uint32_t kImageVersion = 2;
 constexpr std::size_t kTextMax = limits::kControlBytesMax;
 
 void put_node(Writer& to, NodeId node) { to.put(node.role).put(node.index); }
@@ -100,25 +100,31 @@ void Scheduler::put_members(Writer& to) const {
     put_node(to, id);
     put_node(to, member.temporary);
     const bool ended = member.left && member.stop_seen;
-    for (const bool flag : {member.named, member.lost, member.left, member.dead, ended})
+    for (const bool flag : {member.named, member.lost, member.left, member.dead, member.proven, ended,
+                            member.turned_away.has_value()})
       to.put(static_cast<std::uint8_t>(flag));
+    if (member.turned_away) to.put(member.turned_away->code()).put_text(member.turned_away->message());
     to.put_text(member.address).put_text(member.name).put_text(member.machine).put(member.pid);
   }
 }
 
 void Scheduler::get_members(Instant now, Reader& from) {
-  get_each(from, 31, [&] {
+  get_each(from, 33, [&] {
     const NodeId id = get_node(from);
     Member member;
     member.temporary = get_node(from);
-    for (bool* const flag : {&member.named, &member.lost, &member.left, &member.dead, &member.stop_seen})
+    for (bool* const flag :
+         {&member.named, &member.lost, &member.left, &member.dead, &member.proven, &member.stop_seen})
       *flag = from.get<std::uint8_t>() != 0;
+    if (from.get<std::uint8_t>() != 0) {
+      const auto code = static_cast<Code>(from.get<std::uint8_t>());
+      member.turned_away = Status(code, from.get_text(kTextMax));
+    }
     member.address = from.get_text(limits::kNameBytesMax);
     member.name = from.get_text(limits::kNameBytesMax);
     member.machine = from.get_text(limits::kNameBytesMax);
     member.pid = from.get<std::uint32_t>();
     member.heard = now;
-    member.proven = true;  // Who came last may not be, and ends the job if it cannot do its part.
     members_[id] = std::move(member);
   });
 }

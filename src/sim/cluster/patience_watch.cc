@@ -118,7 +118,7 @@ void PatienceWatch::after_turn(Instant now, const Scheduler& scheduler, bool tim
     }
     const Duration silence = now - member.heard;
     member.lost = scheduler.lost(id);
-    if (member.unsure) continue;
+    if (member.unsure || scheduler.turned_away(id)) continue;
     if (member.lost && !member.given_up && silence - member.forgiven <= plan_.suspect_after) {
       findings_.add(
           Checker::kPatience,

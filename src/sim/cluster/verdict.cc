@@ -111,12 +111,15 @@ std::string judge_cause(const Cluster& cluster, const Status& why) {
   }
 }
 
-// Whether a node may end otherwise than the job: it was replaced, came too late, or lost the scheduler.
+// Whether a node may end otherwise than the job: it was replaced, came too late, was turned away, or lost the
+// scheduler.
 bool may_end_alone(const Cluster& cluster, const Process& process, const Status& how) {
   switch (how.code()) {
     case Code::kAborted:
       if (process.server == nullptr && (process.worker == nullptr || process.kept)) return false;
       return cluster.scheduler().lost(process.id) || cluster.refused();  // That may not know it any more.
+    case Code::kData:
+      return cluster.scheduler().turned_away(process.id);
     case Code::kRefused:
       return process.id.index >= wire::kFirstTemporary &&
              (says(how, "the job is over") || says(how, "no server can join"));
