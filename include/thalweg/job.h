@@ -44,6 +44,9 @@ struct JobOptions {
   CustomRules rules;
   // Gets each Store::report() once, in a shard's order; one call at a time, on any thread.
   std::function<void(ShardId, ReportId, std::string_view)> on_report;
+  // Asked ten times a second by each thread that waits in a call of a BlockingStore or in scan(); once it
+  // says true, that call ends with kAborted, and its request stays under way.
+  std::function<bool()> interrupted;
 };
 
 // The work of one data shard. When it returns OK, the shard ends its work (Store::end_work()) and the others

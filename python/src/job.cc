@@ -12,6 +12,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,8 @@ using KeyArray = nb::ndarray<nb::ro, const Key, nb::ndim<1>, nb::c_contig, nb::d
 using FloatArray = nb::ndarray<nb::ro, const float, nb::c_contig, nb::device::cpu>;
 using Seconds = std::optional<double>;
 
+constexpr std::chrono::milliseconds kInterruptLook(100);
+
 std::chrono::nanoseconds nanoseconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
@@ -44,34 +48,63 @@ BlockingStore::Timeout timeout_of(Seconds seconds) {
   return seconds ? nanoseconds(*seconds) : BlockingStore::kJobTimeout;
 }
 
+Status status_of(const Status& status) { return status; }
+template <class T>
+Status status_of(const Result<T>& result) {
+  return result.status();
+}
+
 // A job that its stores keep, and what each shard's calls take turns by. Its last owner is Python, with the
 // GIL.
 class SharedJob {
  public:
-  SharedJob(Job its_job, JobOptions its_options)
-      : options(std::move(its_options)), turns(options.data_shards), job_(std::move(its_job)) {}
+  explicit SharedJob(const JobOptions& its_options) : options(its_options), turns_(options.data_shards) {}
 
   ~SharedJob() {
     const nb::gil_scoped_release no_gil;
     job_.reset();
   }
 
-  // Calls `one` with the job in this shard's turn, without the GIL.
+  void start() {
+    JobOptions interrupted = options;
+    interrupted.interrupted = [this] { return this->interrupted(); };
+    auto job = [&] {
+      const nb::gil_scoped_release no_gil;
+      return Job::start(interrupted);
+    }();
+    job_.emplace(value_of(std::move(job)));
+  }
+
+  // Calls `one`, which returns a Status or a Result, with the job in this shard's turn, without the GIL.
+  // Throws what the handler of a signal has thrown meanwhile.
   template <class Call>
   auto in_turn(std::uint32_t shard, Call one) {
-    const nb::gil_scoped_release no_gil;
-    const std::lock_guard turn(turns[shard]);
-    if (!job_) {
-      const nb::gil_scoped_acquire gil;
-      raise({Code::kAborted, "the job is closed"});
+    std::optional<std::invoke_result_t<Call, Job&>> answer;
+    {
+      const nb::gil_scoped_release no_gil;
+      std::unique_lock turn(turns_[shard], std::defer_lock);
+      while (over_ == nullptr && !turn.try_lock_for(kInterruptLook) && !interrupted()) {
+      }
+      if (turn && over_ == nullptr) answer = one(*job_);
     }
-    return one(*job_);
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+    const char* const over = over_;
+    if (!answer || (over != nullptr && !status_of(*answer).ok())) {
+      raise({Code::kAborted, over != nullptr ? over : kStopped});
+    }
+    return *std::move(answer);
   }
   void close() {
     const nb::gil_scoped_release no_gil;
-    std::vector<std::unique_lock<std::mutex>> all;
-    for (std::mutex& turn : turns) all.emplace_back(turn);
+    over_ = "the job is closed";
+    std::vector<std::unique_lock<std::timed_mutex>> all;
+    for (std::timed_mutex& turn : turns_) all.emplace_back(turn);
     job_.reset();
+  }
+  // While `stops`, calls fail, those under way too.
+  void stop_calls(bool stops) {
+    const char* before = stops ? nullptr : kStopped;
+    over_.compare_exchange_strong(before, stops ? kStopped : nullptr);
   }
   const TableSpec& table(std::uint16_t index) const {
     if (index >= options.tables.size()) {
@@ -81,9 +114,19 @@ class SharedJob {
   }
 
   const JobOptions options;
-  std::vector<std::mutex> turns;
 
  private:
+  static constexpr const char* kStopped = "the programs were interrupted";
+
+  // Whether a call that waits is to end: with the error of a signal's handler, or for `over_`.
+  bool interrupted() {
+    if (over_ != nullptr) return true;
+    const nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+  }
+
+  std::vector<std::timed_mutex> turns_;
+  std::atomic<const char*> over_ = nullptr;  // Why calls fail; null: they do not.
   std::optional<Job> job_;
 };
 
@@ -227,7 +270,7 @@ class ShardHandle {
     check(call([&](BlockingStore& store) { return store.barrier({epoch, index}, timeout_of(timeout)); }));
   }
   std::pair<std::uint32_t, std::uint32_t> step() const {
-    const Step now = call([](BlockingStore& store) { return store.step(); });
+    const Step now = value_of(call([](BlockingStore& store) { return Result<Step>(store.step()); }));
     return {now.epoch, now.index};
   }
   std::uint32_t shard() const { return shard_; }
@@ -288,11 +331,9 @@ std::shared_ptr<SharedJob> start(std::vector<TableSpec> tables, std::uint32_t se
   options.consistency = consistency_of(consistency, bound);
   options.threads = threads;
   options.timeout = nanoseconds(timeout);
-  auto job = [&] {
-    const nb::gil_scoped_release no_gil;
-    return Job::start(options);
-  }();
-  return std::make_shared<SharedJob>(value_of(std::move(job)), options);
+  auto job = std::make_shared<SharedJob>(options);
+  job->start();
+  return job;
 }
 
 std::pair<NewArray<Key, nb::ndim<1>>, NewArray<float, nb::ndim<2>>> scan(SharedJob& self,
@@ -341,9 +382,11 @@ void bind_job(nb::module_& module) {
       .def("scan", &scan, nb::arg("table"))
       .def("stored",
            [](SharedJob& self) {
-             const JobStats stats = self.in_turn(0, [](Job& job) { return job.stats(); });
+             const JobStats stats =
+                 value_of(self.in_turn(0, [](Job& job) { return Result<JobStats>(job.stats()); }));
              return std::pair(stats.rows, stats.table_bytes);
            })
+      .def("stop_calls", &SharedJob::stop_calls, nb::arg("stops"))
       .def("close", &SharedJob::close);
 }
 

@@ -1,6 +1,8 @@
 """Jobs whose shards are threads of Python."""
 
 import doctest
+import os
+import signal
 import threading
 
 import numpy as np
@@ -84,6 +86,71 @@ def test_shards_wait_for_each_other_and_name_who_is_late():
         slow.start()
         assert fast.pull("w", [1]).tolist() == [[1]]
         slow.join()
+
+
+def press_ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_ends_a_call_that_waits_and_the_shard_goes_on():
+    with Job([Table("w")], data_shards=2) as job:
+        fast = job.store(0)
+        fast.push("w", [1], [[1]])
+        fast.advance()
+        threading.Timer(0.2, press_ctrl_c).start()
+        came = []
+        slow = threading.Timer(20, lambda: (came.append(1), job.store(1).end_work()))
+        slow.start()
+        with pytest.raises(KeyboardInterrupt):
+            fast.pull("w", [1])
+        slow.cancel()
+        assert not came
+        job.store(1).end_work()
+        assert fast.pull("w", [1]).tolist() == [[1]]
+
+
+def test_ctrl_c_ends_programs_with_their_next_call():
+    seen = []
+
+    at_work = threading.Barrier(2)
+
+    def program(store):
+        store.push("w", [1], [[1]])
+        store.advance()
+        at_work.wait()
+        if store.shard == 0:
+            press_ctrl_c()
+        try:
+            store.barrier(store.shard)
+        except RuntimeError as error:
+            seen.append(str(error))
+            raise
+
+    with Job([Table("w")], data_shards=2) as job:
+        with pytest.raises(KeyboardInterrupt):
+            job.run(program)
+        assert seen == ["the programs were interrupted"] * 2
+        assert job.scan("w")[1].tolist() == [[2]]
+
+
+def test_close_ends_a_call_that_waits():
+    seen = []
+    job = Job([Table("w")], data_shards=2)
+    waiting = threading.Event()
+
+    def wait():
+        waiting.set()
+        try:
+            job.store(1).barrier(0)
+        except RuntimeError as error:
+            seen.append(str(error))
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    waiting.wait()
+    job.close()
+    waiter.join()
+    assert seen == ["the job is closed"]
 
 
 def test_a_program_s_error_is_raised():

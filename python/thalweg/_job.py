@@ -47,7 +47,8 @@ class Store:
     """One data shard's calls. One thread at a time has a turn; threads with different shards run side by side.
 
     Each call returns when it is done, without the GIL meanwhile, and raises TimeoutError after `timeout` seconds, or
-    the job's: a push is under way then all the same, and must not be repeated.
+    the job's: a push is under way then all the same, and must not be repeated. So it is after Ctrl-C, which the call of
+    the main thread sees within a tenth of a second.
     """
 
     def __init__(self, job: "Job", shard: int) -> None:
@@ -133,11 +134,15 @@ class Job:
     def run(self, program: Callable[[Store], None]) -> None:
         """Calls `program` with each data shard's store, a thread each, and then ends the shard's work.
 
-        Raises what the first of them raised that did.
+        Raises what the first of them raised that did. Ctrl-C ends it once the calls of all programs have raised
+        RuntimeError, the next that each makes; what has been applied can be scanned then.
         """
         thrown: list[BaseException] = []
+        stopped = threading.Event()
 
         def work(shard: int) -> None:
+            if stopped.is_set():
+                return
             store = self.store(shard)
             try:
                 program(store)
@@ -150,10 +155,19 @@ class Job:
                     thrown.append(error)
 
         workers = [threading.Thread(target=work, args=(shard,)) for shard in range(self.data_shards)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        try:
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        except BaseException:
+            stopped.set()
+            self._core.stop_calls(True)
+            for worker in workers:
+                if worker.is_alive():
+                    worker.join()
+            self._core.stop_calls(False)
+            raise
         if thrown:
             raise thrown[0]
 
@@ -167,7 +181,7 @@ class Job:
         return self._core.stored()
 
     def close(self) -> None:
-        """Ends the job, once the calls under way are done; later ones raise RuntimeError."""
+        """Ends the job: calls under way and later ones raise RuntimeError."""
         self._core.close()
 
     def __enter__(self) -> "Job":

@@ -1,9 +1,15 @@
 #include "client/job/blocking_calls.h"
 #include "base/completion.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace thalweg {
+namespace {
+
+constexpr Duration kInterruptLook = std::chrono::milliseconds(100);
+
+}  // namespace
 
 Status BlockingStore::Calls::over(const Worker& worker) const {
   if (!worker.membership().stopped()) return ok_status();
@@ -29,11 +35,23 @@ Status BlockingStore::Calls::turn(ShardId shard, const Act& act) {
   return status;
 }
 
+bool BlockingStore::Calls::wait_until(ShardId shard, const std::function<bool(const Worker&)>& done,
+                                      Instant deadline) {
+  if (!interrupted_) {
+    cluster_.wait_until(shard, done, deadline);
+    return false;
+  }
+  for (;;) {
+    const Instant look = std::min(deadline, cluster_.now() + kInterruptLook);
+    if (cluster_.wait_until(shard, done, look) || look == deadline) return false;
+    if (interrupted_()) return true;
+  }
+}
+
 Answer BlockingStore::Calls::wait(ShardId shard, Instant deadline,
                                   const std::shared_ptr<Completion>& completion) {
-  cluster_.wait_until(
-      shard, [&](const Worker& worker) { return completion->done || worker.membership().stopped(); },
-      deadline);
+  const auto done = [&](const Worker& worker) { return completion->done || worker.membership().stopped(); };
+  if (wait_until(shard, done, deadline)) return {{Code::kAborted, "the call was interrupted"}, {}, {}, false};
   Answer answer;
   cluster_.turn(shard, [&](Worker& worker, ShardStore&) {
     if (completion->done) {

@@ -43,7 +43,7 @@ class Job::Impl {
     local.threads = options_.threads;
     local.custom_rule = [this](const std::string& name) { return find_rule(options_.rules, name); };
     cluster_ = std::make_unique<LocalCluster>(std::move(local));
-    calls_.emplace(*cluster_, options_.data_shards, nullptr);
+    calls_.emplace(*cluster_, options_.data_shards, options_.interrupted, nullptr);
     return cluster_->wait_started();
   }
 
@@ -63,7 +63,7 @@ class Job::Impl {
     if (!cluster) return cluster.status();
     address_ = (*cluster)->address();
     cluster_ = std::move(cluster).value();
-    calls_.emplace(*cluster_, options_.data_shards, kShardsElsewhere);
+    calls_.emplace(*cluster_, options_.data_shards, options_.interrupted, kShardsElsewhere);
     if (node.log) {
       node.log(fmt::format("scheduler listens on {}; waiting for {}", address_, cluster_->missing()));
     }

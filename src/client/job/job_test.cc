@@ -105,6 +105,24 @@ Task<Status> uneven(Store& store) {
   co_return ok_status();
 }
 
+TEST(Job, ACallThatIsInterruptedLeavesItsRequestUnderWay) {
+  std::atomic<bool> interrupted = false;
+  JobOptions of_two = options(Consistency::sync());
+  of_two.interrupted = [&] { return interrupted.load(); };
+  Job job = started(of_two);
+  BlockingStore store = job.shard(ShardId{0});
+  ASSERT_TRUE(store.push(kCounts, keys_up_to(1), ones(1)).ok());
+  ASSERT_TRUE(store.advance().ok());
+  interrupted = true;
+  EXPECT_EQ(store.pull(kCounts, keys_up_to(1)).status().code(), Code::kAborted);
+  EXPECT_EQ(store.barrier({0, 0}).code(), Code::kAborted);
+  interrupted = false;
+  for (std::uint32_t s = 1; s < kShards; ++s) EXPECT_TRUE(job.shard(ShardId{s}).end_work().ok());
+  const auto rows = store.pull(kCounts, keys_up_to(1));
+  ASSERT_TRUE(rows.ok()) << rows.status().message();
+  EXPECT_EQ((*rows)[0], 1.0f);
+}
+
 TEST(Job, AProgramThatEndsHoldsNobodyBack) {
   for (const Consistency mode : kModes) {
     Job job = started(options(mode));
