@@ -133,6 +133,19 @@ class ClusterTest(ClusterJobs):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("limited.txt: cannot be written: File too large", done.stderr)
 
+    def test_too_few_open_files_are_one_error_at_once(self):
+        """Where nodes cannot call each other for want of descriptors they would wait until their patience is over."""
+        flags = self.command("--processes", "--servers", "2", "--workers", "2")
+        done = subprocess.run(["bash", "-c", 'ulimit -n 24; exec "$0" "$@"', *flags], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        error = last_json(done.stdout)["error"]
+        self.assertEqual(error["code"], "IO")
+        self.assertRegex(error["message"], r"^this process may have 24 files open \(ulimit -n\), expected \d+ at least")
+        self.assertNotIn("waiting for", done.stderr)
+        soft = subprocess.run(["bash", "-c", 'ulimit -Sn 24; exec "$0" "$@"', *flags], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        self.assertEqual(soft.returncode, 0, soft.stderr)
+
     def test_an_interrupt_without_out_does_not_claim_to_save(self):
         job = self.start_job("--epochs", "1000")
         self.await_epoch(job, 1)

@@ -15,6 +15,7 @@
 #include "client/job/work_threads.h"
 #include "net/socket/address.h"
 #include "net/socket/local_way.h"
+#include "net/socket/open_files.h"
 #include "net/socket/secret_file.h"
 #include "net/tcp/tcp_spin.h"
 #include "server/server.h"
@@ -28,6 +29,9 @@ constexpr Duration kGoneEvery = std::chrono::milliseconds(5);
 constexpr Duration kNagEvery = std::chrono::seconds(5);
 // Of processes that end before the job begins; more than that do so for a reason that stays.
 constexpr std::uint32_t kReplacedMax = 3;
+
+// Of one node, before it knows the others, and for each of these. Some are left for data and models.
+constexpr std::size_t kFilesOfNode = 32, kFilesOfPeer = 3;
 
 std::uint64_t new_cluster_id() {
   std::random_device device;
@@ -160,6 +164,8 @@ void RemoteCluster::look_at_lead() {
 RemoteCluster::~RemoteCluster() { driver_.stop(driver_.now() + kFlushPatience); }
 
 Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions options) {
+  const std::size_t peers = std::size_t{options.job.servers} + options.job.workers;
+  if (Status status = allow_open_files(kFilesOfNode + kFilesOfPeer * peers); !status.ok()) return status;
   std::unique_ptr<RemoteCluster> cluster(new RemoteCluster(std::move(options)));
   const RemoteClusterOptions& with = cluster->options_;
   if (!cluster->restored_.ok()) return cluster->restored_;
@@ -388,6 +394,7 @@ NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& opti
 
 NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, const std::atomic<bool>* stop,
                           std::uint64_t table_bytes_max, StoreCut store_cut) {
+  if (Status status = allow_open_files(kFilesOfNode); !status.ok()) return {status};
   const auto secret = job_secret(options, false);
   if (!secret) return {secret.status()};
   const RealClock clock;
@@ -403,6 +410,7 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
 }
 
 NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, const std::atomic<bool>* stop) {
+  if (Status status = allow_open_files(kFilesOfNode); !status.ok()) return {status};
   const auto secret = job_secret(options, false);
   if (!secret) return {secret.status()};
   const RealClock clock;

@@ -11,12 +11,16 @@
 #include "client/quorum/version_log.h"
 #include "net/real_clock.h"
 #include "net/socket/address.h"
+#include "net/socket/open_files.h"
 #include "net/system_disk.h"
 #include "quorum/limits.h"
 #include "quorum/server.h"
 
 namespace thalweg {
 namespace {
+
+// Clients and the log, and the other nodes.
+constexpr std::size_t kRingFiles = 32, kRingFilesOfNode = 3;
 
 struct RingPlace {
   std::uint32_t number = 0;
@@ -119,6 +123,9 @@ Status run_quorum_node(const QuorumNodeOptions& options) {
   if (!counts) return counts.status();
   const auto secret = ring_secret(options.ring, true);
   if (!secret) return secret.status();
+  if (Status status = allow_open_files(kRingFiles + kRingFilesOfNode * options.ring.nodes.size());
+      !status.ok())
+    return status;
 
   std::vector<std::uint32_t> numbers(options.ring.nodes.size());
   std::iota(numbers.begin(), numbers.end(), 0u);
