@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -68,10 +69,14 @@ class KeptProcessesTest(KeptJobs):
             self.kill(job)
             for pid in nodes.values():
                 self.assertTrue(alive(pid))
+            with socket.socket() as stranger, self.assertRaises(OSError, msg="a port that anybody could get"):
+                stranger.bind(("127.0.0.1", int(address.rsplit(":", 1)[1])))
             job = self.begin()
             self.assertEqual(self.joined, address)
             self.assertEqual(self.await_passes(passes), nodes)
+        job.send_signal(signal.SIGSTOP)  # So that it is not over yet.
         self.refuse("another process keeps its state there", *self.flags())
+        job.send_signal(signal.SIGCONT)
         _, err = self.assert_ends_as_undisturbed(job)
         self.assertIn("the scheduler has taken the job up as its state has it: 2 servers, 2 workers", err)
         self.refuse("the job that is kept there is over", *self.flags(), code=1)
@@ -118,7 +123,7 @@ class KeptProcessesTest(KeptJobs):
         kept = self.state + ".kept"
         checkpoints = ("--epochs", "100000", "--checkpoint", kept, "--checkpoint-every", "1h")
         job = self.begin(*checkpoints)
-        self.await_passes(1)  # Processes of a job that has not begun end with their command.
+        self.await_passes(2)  # Processes of a job that has not begun end with their command.
         self.kill(job)
         job = self.begin(*checkpoints)
         nodes = self.await_passes(2)

@@ -169,7 +169,14 @@ Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions
   std::unique_ptr<RemoteCluster> cluster(new RemoteCluster(std::move(options)));
   const RemoteClusterOptions& with = cluster->options_;
   if (!cluster->restored_.ok()) return cluster->restored_;
-  const auto port = cluster->driver_.driver().listen(with.listen);
+  std::string listen = with.listen;
+  if (with.lasting != nullptr && !with.processes.empty()) {
+    auto reserved = ReservedPort::reserve();
+    if (!reserved) return reserved.status();
+    cluster->port_ = *std::move(reserved);
+    listen = with_port(listen, cluster->port_->number());
+  }
+  const auto port = cluster->driver_.driver().listen(listen);
   if (!port) return port.status();
   cluster->address_ = with_port(with.listen, *port);
   if (!with.processes.empty()) {
@@ -211,7 +218,8 @@ Status RemoteCluster::start_process(const NodeProcess& process) {
   std::replace(arguments.begin(), arguments.end(), std::string("{secret}"), descriptor_path(secret_.get()));
   started_processes_.push_back(process);
   if (!lasting_) return children_.start(own_program(), arguments, std::array{secret_.get()});
-  return children_.start(own_program(), arguments, std::array{secret_.get(), lasting_.get()},
+  return children_.start(own_program(), arguments,
+                         std::array{secret_.get(), lasting_.get(), port_->descriptor()},
                          ChildProcesses::End::kByItself);
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "client/job/lead.h"
 #include "net/real_clock.h"
 #include "net/socket/file_descriptor.h"
+#include "net/socket/reserved_port.h"
 #include "net/tcp/tcp_thread.h"
 #include "node/state_store.h"
 #include "scheduler/kept_scheduler.h"
@@ -100,8 +102,9 @@ class RemoteCluster final : public JobCluster {
   Worker observer_;
   NodeId observer_id_;
   TcpThread driver_;
-  FileDescriptor secret_;   // The secret, for processes that are started,
-  FileDescriptor lasting_;  // and by what they are known to live, where they outlive this one.
+  FileDescriptor secret_;             // The secret, for processes that are started,
+  FileDescriptor lasting_;            // and by what they are known to live, where they outlive this one:
+  std::optional<ReservedPort> port_;  // they keep the port meanwhile at which another one is to listen.
   ChildProcesses children_;
   std::vector<NodeProcess> started_processes_;     // By number of the child.
   std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.

@@ -16,6 +16,8 @@ class ReservedPort {
   static Result<ReservedPort> reserve();
 
   std::uint16_t number() const { return number_; }
+  // Closed on exec; a process that is handed it keeps the port as well.
+  int descriptor() const { return socket_.get(); }
 
  private:
   ReservedPort(FileDescriptor socket, std::uint16_t number) : socket_(std::move(socket)), number_(number) {}
