@@ -103,7 +103,10 @@ class QuorumClient {
 struct QuorumNodeStatus {
   std::uint32_t number = 0;
   std::string address;
-  bool answers = false;  // Else nothing below is known.
+  bool answers = false;  // Else nothing below is known, but for
+  std::string why;       // why not, as far as the client met anything.
+  // Of what the node was told: which nodes in which order, N, R, W. Those of another one do not hear it.
+  std::uint64_t ring = 0;
   std::uint32_t replicas = 0, read = 0, write = 0;
   bool sloppy = false;
   bool complete = false;              // It answers gets: it has all again that it had before it was started.

@@ -13,6 +13,7 @@ void StandingQuery::on_frame(Instant, NodeId from, Frame frame, Transport&) {
   if (!standing || standing->server != from.index) return;
   gone_.erase(from.index);
   answers_[from.index] = *standing;
+  rings_[from.index] = frame.head.cluster;
 }
 
 void StandingQuery::on_time(Instant now, Transport& out) {

@@ -24,12 +24,15 @@ class StandingQuery final : public Node {
 
   // By server.
   const std::map<std::uint32_t, Standing>& answers() const { return answers_; }
+  // What each that has answered was told of the ring, as one number.
+  const std::map<std::uint32_t, std::uint64_t>& rings() const { return rings_; }
 
  private:
   const std::uint32_t servers_;
   const Duration ask_every_;
   Instant ask_at_{0};
   std::map<std::uint32_t, Standing> answers_;
+  std::map<std::uint32_t, std::uint64_t> rings_;
   std::set<std::uint32_t> gone_;
 };
 

@@ -140,7 +140,7 @@ class QuorumTest(ProgramTest):
         nodes = self.status()
         self.assertEqual([node["answers"] for node in nodes], [True, False, True])
         self.assertGreaterEqual(sum(node["hints"] for node in nodes if node["answers"]), 10)
-        self.assertRegex(self.ask("status", json_out=False), r"(?m)^1 +127\.0\.0\.1:\d+ +away$")
+        self.assertRegex(self.ask("status", json_out=False), r"(?m)^1 +127\.0\.0\.1:\d+ +away +Connection refused$")
         self.start(1)
         nodes = self.await_whole(keys=15)
         self.assertGreaterEqual(sum(node["hints_delivered"] for node in nodes), 10)
@@ -242,6 +242,39 @@ class QuorumTest(ProgramTest):
         self.assertEqual(self.get(7)[0], ["a"])
         self.assertFalse(self.status()[2]["answers"])
         self.assertIn("it does not know the secret", self.words_of(0))
+
+    def status_and_warning(self):
+        done = subprocess.run(self.command("status", "--json"), capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+        return done.stderr and (json.loads(done.stdout)["nodes"], done.stderr)
+
+    def test_nodes_that_were_told_another_ring_are_named(self):
+        self.start_ring(3)
+        right = self.addresses
+        reason = "all nodes of a ring are to be told the same nodes, in the same order, and the same counts"
+        for number, replicas in ((2, "2"), (1, "3")):  # Other counts; and its neighbours' order is another one.
+            self.kill(number)
+            if replicas == "3":
+                self.addresses = [right[0], right[2], right[1]]
+            with open(os.path.join(self.folder, "other-%d" % number), "w", encoding="utf-8") as log:
+                other = subprocess.Popen([PROGRAM, "node", "quorum", "--ring", ",".join(self.addresses), "--listen", right[number],
+                                          "--replicas", replicas, *self.flags], stderr=log)
+            self.end_with_test(other)
+            self.addresses = right
+            self.await_true(lambda: reason in self.words_of(0))
+            if replicas == "2":
+                shown = self.await_true(lambda: self.status_and_warning())
+                rings = [node["ring"] for node in shown[0]]
+                self.assertEqual((rings[0], rings[0] == rings[2]), (rings[1], False))
+                self.assertRegex(shown[1], r"were told different rings, and do not hear each other: (0, 1 and 2|2 and 0, 1); all")
+            else:
+                self.await_true(lambda: self.status()[1].get("why") == "server-2 answers where server-1 was expected")
+            other.kill()
+            other.wait()
+            self.start(number)
+            self.await_whole()
+        self.put(7, "milk")
+        self.addresses = [right[1], right[2], right[0]]
+        self.assertIn("answers where server-", self.refused(TIMEOUT, "get", "7", "--timeout", "1s"))
 
     def test_wrong_words_are_usage_errors(self):
         self.addresses = ["127.0.0.1:7201", "127.0.0.1:7202"]

@@ -1,6 +1,7 @@
 // A client of a ring of versioned values, which waits for each of its requests.
 #include <fmt/format.h>
 
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -16,6 +17,7 @@ namespace {
 
 static_assert(kVersionedValueBytesMax == quorum::kValueBytesMax);
 
+constexpr const char* kOtherOrder = "; the ring is to be named as its nodes were told it, in the same order";
 constexpr Duration kStandingAskedEvery = std::chrono::milliseconds(500);
 
 Status check_ring_client(const QuorumClientOptions& options) {
@@ -41,18 +43,17 @@ quorum::ClientOptions ring_client(const QuorumClientOptions& options) {
 class RingCaller {
  public:
   RingCaller(const QuorumRing& ring, const Secret& secret, Node& node)
-      : id_(worker_node(drawn_number())), driver_(clock_, [&] {
+      : ring_(ring), id_(worker_node(drawn_number())), driver_(clock_, [&] {
           TcpOptions tcp = ring_tcp(ring, secret);
-          tcp.log = [this](const std::string& line) {
-            if (complaint_.find("secret") == std::string::npos) complaint_ = line;  // It explains the most.
-          };
+          tcp.log_lines_max = ring.nodes.size();
+          tcp.log = [this](const std::string& line) { note(line); };
           return tcp;
         }()) {
     driver_.add(id_, node);
   }
-  Status introduce(const QuorumRing& ring) {
-    for (std::uint32_t number = 0; number < ring.nodes.size(); ++number) {
-      if (Status status = driver_.introduce(server_node(number), ring.nodes[number]); !status.ok())
+  Status introduce() {
+    for (std::uint32_t number = 0; number < ring_.nodes.size(); ++number) {
+      if (Status status = driver_.introduce(server_node(number), ring_.nodes[number]); !status.ok())
         return status;
     }
     return ok_status();
@@ -61,11 +62,29 @@ class RingCaller {
   NodeId id() const { return id_; }
   void forget_complaint() { complaint_.clear(); }
   const std::string& complaint() const { return complaint_; }
+  // Why the node could not be called; empty: it could.
+  std::string why_not(std::uint32_t number) const {
+    const auto found = why_not_.find(number);
+    return found == why_not_.end() ? std::string() : found->second;
+  }
 
  private:
+  void note(const std::string& line) {
+    const std::string full = line.find(" answers where ") == line.npos ? line : line + kOtherOrder;
+    if (complaint_.find("secret") == std::string::npos) complaint_ = full;  // It explains the most.
+    for (std::uint32_t number = 0; number < ring_.nodes.size(); ++number) {
+      const std::string begin =
+          fmt::format("cannot connect to {} at {}: ", node_name(server_node(number)), ring_.nodes[number]);
+      if (line.starts_with(begin))
+        why_not_[number] = line.substr(begin.size(), line.rfind("; trying again") - begin.size());
+    }
+  }
+
+  const QuorumRing ring_;
   const RealClock clock_;
   const NodeId id_;
   std::string complaint_;
+  std::map<std::uint32_t, std::string> why_not_;
   Tcp driver_;
 };
 
@@ -75,7 +94,7 @@ class QuorumClient::Impl {
  public:
   Impl(const QuorumClientOptions& options, const Secret& secret)
       : ring_(options.ring), client_(ring_client(options)), caller_(ring_, secret, client_) {}
-  Status introduce() { return caller_.introduce(ring_); }
+  Status introduce() { return caller_.introduce(); }
 
   template <class Begin>
   Result<quorum::ClientResult> run(const Begin& begin) {
@@ -137,7 +156,7 @@ Result<std::vector<QuorumNodeStatus>> quorum_status(const QuorumClientOptions& o
   if (!secret) return secret.status();
   quorum::StandingQuery query(static_cast<std::uint32_t>(options.ring.nodes.size()), kStandingAskedEvery);
   RingCaller caller(options.ring, *secret, query);
-  if (Status status = caller.introduce(options.ring); !status.ok()) return status;
+  if (Status status = caller.introduce(); !status.ok()) return status;
   caller.driver().run_until([&] { return query.finished(); }, caller.driver().now() + options.deadline);
   if (query.answers().empty()) {
     return Status{Code::kTimeout, fmt::format("no answer from any of the ring's {} nodes in {:.1f} s{}{}",
@@ -151,9 +170,13 @@ Result<std::vector<QuorumNodeStatus>> quorum_status(const QuorumClientOptions& o
     node.number = number;
     node.address = options.ring.nodes[number];
     const auto found = query.answers().find(number);
-    if (found == query.answers().end()) continue;
+    if (found == query.answers().end()) {
+      node.why = caller.why_not(number);
+      continue;
+    }
     const quorum::Standing& told = found->second;
     node.answers = true;
+    node.ring = query.rings().at(number);
     node.replicas = told.replicas, node.read = told.read, node.write = told.write;
     node.sloppy = told.sloppy;
     node.complete = told.complete;

@@ -86,7 +86,10 @@ std::uint64_t ring_cluster(const QuorumRing& ring, const RingCounts& counts, boo
 }
 
 std::string with_reason(const std::string& line) {
-  if (line.find(" is of cluster ") == std::string::npos) return line;
+  const bool of_ring =
+      line.find(" asks for server-") != line.npos && line.find("server-") < line.find(" asks");
+  if (line.find(" is of cluster ") == line.npos && line.find(" answers where ") == line.npos && !of_ring)
+    return line;
   return line + "; all nodes of a ring are to be told the same nodes, in the same order, and the same counts";
 }
 

@@ -48,7 +48,10 @@ void Tcp::Impl::open_accepted(Connection& conn, const Hello& hello) {
   if (self == nullptr && std::ranges::all_of(hosted_, [](const auto& it) { return is_temporary(it->id); })) {
     return close(conn);  // It comes again when we have been named.
   }
-  if (self == nullptr) {
+  if (self == nullptr) {  // The caller can say whom it has met in its place.
+    conn.handshake->say(encode_hello(hello_of(*hosted_.front(), hello.from)).span());
+    send_handshake(conn);
+    if (conn.closed) return;
     return refuse(
         conn, fmt::format("{} asks for {}, which is not here", node_name(hello.from), node_name(hello.to)));
   }

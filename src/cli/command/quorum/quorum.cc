@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/command/command.h"
@@ -97,7 +98,9 @@ Status run_quorum_put(const Options& options, Output& out) {
 
 ordered_json node_json(const QuorumNodeStatus& node) {
   ordered_json out = {{"node", node.number}, {"address", node.address}, {"answers", node.answers}};
+  if (!node.why.empty()) out["why"] = node.why;
   if (!node.answers) return out;
+  out["ring"] = fmt::format("{:016x}", node.ring);
   out.update(
       {{"replicas", node.replicas}, {"read", node.read}, {"write", node.write}, {"sloppy", node.sloppy}});
   out.update(
@@ -107,6 +110,23 @@ ordered_json node_json(const QuorumNodeStatus& node) {
   out.update({{"hints_delivered", node.hints_delivered}, {"repaired", node.repaired}});
   out.update({{"synced", node.synced}, {"restored", node.restored}});
   return out;
+}
+
+// Nodes that were told different rings do not hear each other.
+void warn_of_other_rings(const std::vector<QuorumNodeStatus>& nodes, Output& out) {
+  std::map<std::uint64_t, std::string> told;
+  for (const QuorumNodeStatus& node : nodes) {
+    if (!node.answers) continue;
+    std::string& names = told[node.ring];
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", node.number);
+  }
+  if (told.size() < 2) return;
+  std::string all;
+  for (const auto& [ring, names] : told) all += fmt::format("{}{}", all.empty() ? "" : " and ", names);
+  out.warn(
+      fmt::format("these nodes were told different rings, and do not hear each other: {}; all are to be "
+                  "told the same nodes, in the same order, and the same counts",
+                  all));
 }
 
 Status run_quorum_status(const Options& options, Output& out) {
@@ -121,7 +141,7 @@ Status run_quorum_status(const Options& options, Output& out) {
     list.push_back(node_json(node));
     text += fmt::format("{:<5} {:<22} ", node.number, node.address);
     if (!node.answers) {
-      text += "away";
+      text += node.why.empty() ? "away" : "away      " + printable(node.why);
     } else {
       text +=
           fmt::format("{:<9} {:<8} {:>9} {:>12} {:>7} {:>10} {:>10}", node.complete ? "whole" : "restores",
@@ -131,6 +151,7 @@ Status run_quorum_status(const Options& options, Output& out) {
     text += "\n";
   }
   out.human(text);
+  warn_of_other_rings(*nodes, out);
   out.json({{"nodes", list}});
   return ok_status();
 }
