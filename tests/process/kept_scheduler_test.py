@@ -70,7 +70,7 @@ class KeptSchedulerTest(KeptJobs):
         self.refused("another process keeps its state there")
         scheduler.kill()
         scheduler.wait()
-        self.refused("expected those of this one", "--rate", "0.3")
+        self.refused("USAGE: --state: the state is of a job with other settings or files, expected those of this one", "--rate", "0.3")
         self.refused("expected those of this one", work=("--epochs", "80", "--keep", "best"))
         scheduler = self.start(*self.scheduler_command())
         out, err = scheduler.communicate(timeout=PATIENCE_S)

@@ -171,7 +171,7 @@ class StatusTest(ClusterJobs):
                                   capture_output=True, text=True, timeout=PATIENCE_S, check=False)
             first, error = done.stderr.splitlines()
             self.assertRegex(first, r"^cannot connect to scheduler at \S+: Connection refused; trying again$")
-            self.assertRegex(error, r"^thalweg: TIMEOUT: no answer from a scheduler at \S+ in 3\.0 s")
+            self.assertRegex(error, r"^thalweg: TIMEOUT: no answer from a scheduler at \S+ in 3\.0 s: .*: Connection refused$")
             silent.listen()
             self.refused(address)
         job, address = self.start_copied_job("--epochs", "100000")

@@ -359,10 +359,11 @@ TEST(Node, SaysWhoComesWhileTheJobRuns) {
 
 TEST(Node, JoiningNobodyNamesTheAddress) {
   NodeOptions nobody = at(listening(node_options()).address());  // It listens no more.
-  nobody.patience = 100ms;
+  nobody.patience = 1s;
   for (const Status& status : {run_server(nobody), run_worker(nobody, train_at_node)}) {
     EXPECT_EQ(status.code(), Code::kTimeout);
     EXPECT_NE(status.message().find(nobody.scheduler), std::string::npos) << status.message();
+    EXPECT_TRUE(status.message().ends_with(": Connection refused")) << status.message();
   }
 }
 

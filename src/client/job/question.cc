@@ -56,8 +56,14 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
     }
   }
   if (asker.finished()) return ok_status();
+  return no_answer("a scheduler", options, complaint);
+}
+
+Status no_answer(std::string_view whom, const NodeOptions& options, std::string complaint) {
+  constexpr std::string_view kAgain = "; trying again";  // Which is over.
+  if (complaint.ends_with(kAgain)) complaint.resize(complaint.size() - kAgain.size());
   const double waited_s = std::chrono::duration<double>(options.patience).count();
-  return {Code::kTimeout, fmt::format("no answer from a scheduler at {} in {:.1f} s{}{}", options.scheduler,
+  return {Code::kTimeout, fmt::format("no answer from {} at {} in {:.1f} s{}{}", whom, options.scheduler,
                                       waited_s, complaint.empty() ? "" : ": ", complaint)};
 }
 

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "client/job/custom_rules.h"
 #include "client/job/node_options.h"
+#include "client/job/question.h"
 #include "client/job/work_threads.h"
 #include "net/socket/address.h"
 #include "net/socket/local_way.h"
@@ -168,7 +169,8 @@ Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions
   if (Status status = allow_open_files(kFilesOfNode + kFilesOfPeer * peers); !status.ok()) return status;
   std::unique_ptr<RemoteCluster> cluster(new RemoteCluster(std::move(options)));
   const RemoteClusterOptions& with = cluster->options_;
-  if (!cluster->restored_.ok()) return cluster->restored_;
+  if (const Status& restored = cluster->restored_; !restored.ok())
+    return Status(restored.code(), "--state: " + restored.message());
   std::string listen = with.listen;
   if (with.lasting != nullptr && !with.processes.empty()) {
     auto reserved = ReservedPort::reserve();
@@ -376,10 +378,18 @@ std::size_t threads_of(const NodeOptions& options) {
   return options.threads != 0 ? options.threads : std::min(kMost, std::thread::hardware_concurrency());
 }
 
+// Logs what is said, and keeps the last of it.
+Log noting(std::string& complaint, const Log& log) {
+  return [&complaint, log](const std::string& line) {
+    complaint = line;
+    if (log) log(line);
+  };
+}
+
 // Pumps the driver until the node's job is over.
 template <class NodeType>
 NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
-                 const std::atomic<bool>* stop) {
+                 const std::atomic<bool>* stop, const std::string& complaint) {
   const std::vector<std::string> schedulers = addresses_in(options.scheduler);
   // All are looked at; the first one is asked first.
   for (auto at = schedulers.rbegin(); at != schedulers.rend(); ++at) {
@@ -389,8 +399,7 @@ NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& opti
   const auto joined = [&] { return node.finished() || node.membership().id(); };
   if (!driver.run_until(joined, driver.now() + options.patience)) {
     if (stop != nullptr && *stop) return {Status(Code::kAborted, "stopped")};
-    return {Status(Code::kTimeout, fmt::format("no answer from the scheduler at {} in {:.1f} s",
-                                               options.scheduler, seconds(options.patience)))};
+    return {no_answer("the scheduler", options, complaint)};
   }
   driver.run_until([&] { return node.finished(); });
   driver.flush(driver.now() + kFlushPatience);
@@ -406,7 +415,9 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
   const auto secret = job_secret(options, false);
   if (!secret) return {secret.status()};
   const RealClock clock;
-  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, stop, options.log));
+  std::string complaint;
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, stop,
+                                noting(complaint, options.log)));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Server server(ServerOptions{member_of(options, *port),
@@ -414,7 +425,7 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
                               table_bytes_max, std::move(store_cut), kCutPieceBytes, true,
                               std::make_shared<WorkThreads>(threads_of(options))});
   if (options.log) options.log("server listens on " + with_port(options.listen, *port));
-  return run_node(driver, server, server_node(temporary_index()), options, stop);
+  return run_node(driver, server, server_node(temporary_index()), options, stop, complaint);
 }
 
 NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, const std::atomic<bool>* stop) {
@@ -422,11 +433,13 @@ NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, cons
   const auto secret = job_secret(options, false);
   if (!secret) return {secret.status()};
   const RealClock clock;
-  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, stop, options.log));
+  std::string complaint;
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, stop,
+                                noting(complaint, options.log)));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Worker worker(WorkerOptions{member_of(options, *port), std::move(program)});
-  return run_node(driver, worker, worker_node(temporary_index()), options, stop);
+  return run_node(driver, worker, worker_node(temporary_index()), options, stop, complaint);
 }
 
 }  // namespace thalweg
