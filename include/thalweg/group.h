@@ -351,6 +351,7 @@ class Group {
   class Impl;
   explicit Group(std::unique_ptr<Impl> impl);
   static Status unequal(const char* operation, std::size_t expected, std::size_t found);
+  Status check_counts(Operation operation, std::span<const std::size_t> counts, std::size_t whole) const;
   static GroupWork failed(Status status);
   Status run(const Result<GroupCall>& call) { return call ? run(*call) : call.status(); }
   GroupWork start(const Result<GroupCall>& call) { return call ? start(*call) : failed(call.status()); }
@@ -390,9 +391,12 @@ class Group {
   template <class T>
   Result<GroupCall> all_gather_call(std::span<const T> in, std::span<T> out,
                                     std::span<const std::size_t> counts, RouteChoice route) {
-    if (counts.empty() && in.size() != own_part(out.size()).count) {
-      return unequal("all-gather", own_part(out.size()).count, in.size());
+    if (!counts.empty()) {
+      if (Status status = check_counts(Operation::kAllGather, counts, out.size()); !status.ok())
+        return status;
     }
+    const std::size_t own = counts.empty() ? own_part(out.size()).count : counts[rank()];
+    if (in.size() != own) return unequal("all-gather", own, in.size());
     GroupCall call = typed<T>(Operation::kAllGather, in.data(), out.data(), out.size(), {}, std::move(route));
     call.counts = counts;
     return call;
@@ -424,10 +428,14 @@ class Group {
     return call;
   }
   template <class T>
-  static Result<GroupCall> all_to_all_call(std::span<const T> in, std::span<T> out,
-                                           std::span<const std::size_t> in_counts,
-                                           std::span<const std::size_t> out_counts, RouteChoice route) {
+  Result<GroupCall> all_to_all_call(std::span<const T> in, std::span<T> out,
+                                    std::span<const std::size_t> in_counts,
+                                    std::span<const std::size_t> out_counts, RouteChoice route) {
     if (in_counts.empty() && in.size() != out.size()) return unequal("all-to-all", in.size(), out.size());
+    if (!out_counts.empty()) {
+      Status status = check_counts(Operation::kAllToAll, out_counts, out.size());
+      if (!status.ok()) return status;
+    }
     GroupCall call = typed<T>(Operation::kAllToAll, in.data(), out.data(), in.size(), {}, std::move(route));
     call.counts = in_counts;
     call.counts_out = out_counts;

@@ -126,12 +126,18 @@ static void sums(thalweg_group* group, uint32_t rank) {
   must(thalweg_weighted_mean(group, &mean, &mean, 1, THALWEG_F64, rank), "weighted mean");
   check(mean > 23.333333 && mean < 23.333334, "a weighted mean");
   check(thalweg_weighted_mean(group, &mean, &mean, 1, THALWEG_I64, 1) == THALWEG_USAGE, "a mean of integers");
+  check(thalweg_weighted_mean(group, NULL, &mean, 1, THALWEG_F64, 1) == THALWEG_USAGE, "a mean of nothing");
+  check(thalweg_weighted_mean(group, &mean, &mean, SIZE_MAX, THALWEG_F64, 1) == THALWEG_USAGE,
+        "a mean of more than there is");
 
   for (i = 0; i < 4; ++i) one[i] = (float)rank, other[i] = (float)rank + 0.5f;
   both[0] = one;
   both[1] = other;
   must(thalweg_reproducible_sum(group, both, 2, sum, 4, THALWEG_F32), "reproducible sum");
   for (i = 0; i < 4; ++i) check(sum[i] == 14.0f, "a reproducible sum");
+  check(thalweg_reproducible_sum(group, both, 2, NULL, 4, THALWEG_F32) == THALWEG_USAGE, "a sum for nobody");
+  both[1] = NULL;
+  check(thalweg_reproducible_sum(group, both, 2, sum, 4, THALWEG_F32) == THALWEG_USAGE, "a sum of nothing");
 
   map[0] = rank + 2;
   map[1] = rank;

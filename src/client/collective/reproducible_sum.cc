@@ -100,14 +100,13 @@ struct ReproducibleSum {
 };
 
 Result<ReproducibleSum> checked_sum(const Group& group, const GroupCall& asked) {
-  const Wanted wanted = wanted_of(group.rank(), group.size(), asked);
   const bool serves = asked.in == nullptr && asked.out == nullptr;  // Or a caller's error, found below.
-  if (!serves && asked.count > 0 && (asked.in == nullptr || (wanted.count > 0 && wanted.out == nullptr))) {
-    return Status(Code::kUsage,
-                  fmt::format("{}: `{}` is null", operation_name(asked.operation), asked.in ? "out" : "in"));
-  }
+  Status status = serves ? ok_status() : check_call(asked, group.rank(), group.size());
+  if (!status.ok()) return status;
+  const Wanted wanted = wanted_of(group.rank(), group.size(), asked);
   const Extents extents{size_bytes(asked.type), {wanted.begin, wanted.count}, asked.count, asked.count};
-  if (Status status = check_overlap(asked, group.rank(), extents); !status.ok()) return status;
+  status = check_overlap(asked, group.rank(), extents);
+  if (!status.ok()) return status;
   return ReproducibleSum{asked, {static_cast<const std::byte*>(asked.in)}, serves};
 }
 
@@ -119,8 +118,12 @@ Result<ReproducibleSum> checked_sum(const Group& group, GroupCall asked,
         fmt::format("reproducible sum: {} contributions of a rank of {}; expected at most {} in all",
                     vectors.size(), group.size(), reproducible::kContributionsMax));
   }
+  asked.in = asked.out;
+  if (Status status = check_call(asked, group.rank(), group.size()); !status.ok()) return status;
   ReproducibleSum sum;
   for (const void* vector : vectors) {
+    if (vector == nullptr && asked.count > 0)
+      return Status(Code::kUsage, "reproducible sum: a contribution is null");
     sum.contributions.push_back(static_cast<const std::byte*>(vector));
     asked.in = vector;
     const Extents extents{size_bytes(asked.type), {}, asked.count, asked.count};

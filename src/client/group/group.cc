@@ -373,6 +373,11 @@ Status Group::unequal(const char* operation, std::size_t expected, std::size_t f
   return {Code::kUsage, fmt::format("{}: a buffer has {} elements; expected {}", operation, found, expected)};
 }
 
+Status Group::check_counts(Operation operation, std::span<const std::size_t> counts,
+                           std::size_t whole) const {
+  return thalweg::check_counts(operation, counts, size(), whole);
+}
+
 GroupWork Group::failed(Status status) {
   auto state = std::make_shared<GroupWork::State>();
   state->end(std::move(status));

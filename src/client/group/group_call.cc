@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <numeric>
+#include <vector>
 
 namespace thalweg {
 
-Status wrong_call(const GroupCall& asked, std::string why) {
-  return {Code::kUsage, fmt::format("{}: {}", operation_name(asked.operation), why)};
+Status wrong_call(Operation operation, std::string why) {
+  return {Code::kUsage, fmt::format("{}: {}", operation_name(operation), why)};
 }
 
 bool has_root(Operation operation) {
@@ -51,36 +54,56 @@ Status make_arithmetic(const GroupCall& asked, Arithmetic& made) {
   return ok_status();
 }
 
-Status make_parts(const GroupCall& asked, std::span<const std::size_t> counts, std::uint32_t ranks,
-                  std::vector<std::uint64_t>& begins) {
-  if (counts.size() != ranks) {
-    return wrong_call(asked,
-                      fmt::format("got {} counts; expected one for each of {} ranks", counts.size(), ranks));
+// No memory is as large, and as many vectors as there are ranks do not overflow.
+constexpr std::size_t kVectorBytesMax = std::size_t{1} << 50;
+
+Status check_room(const GroupCall& asked, std::size_t elements, std::size_t element_bytes) {
+  if (elements <= kVectorBytesMax / element_bytes) return ok_status();
+  return wrong_call(asked, fmt::format("{} elements of {} bytes each; expected at most {} bytes", elements,
+                                       element_bytes, kVectorBytesMax));
+}
+
+// What is above all that counts may add up to counts as that.
+std::size_t sum_of(std::span<const std::size_t> counts) {
+  std::size_t sum = 0;
+  for (const std::size_t count : counts) {
+    if (__builtin_add_overflow(sum, count, &sum)) return std::numeric_limits<std::size_t>::max();
   }
-  begins.resize(ranks + std::size_t{1});
+  return sum;
+}
+
+Status check_each_has_one(Operation operation, std::span<const std::size_t> counts, std::uint32_t ranks) {
+  if (counts.size() == ranks) return ok_status();
+  return wrong_call(operation,
+                    fmt::format("got {} counts; expected one for each of {} ranks", counts.size(), ranks));
+}
+
+std::vector<std::uint64_t> begins_of(std::span<const std::size_t> counts) {
+  std::vector<std::uint64_t> begins(counts.size() + 1);
   std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
-  return ok_status();
+  return begins;
 }
 
 Status make_all_parts(const GroupCall& asked, std::uint32_t ranks, Call& made) {
   const bool to_all = asked.operation == Operation::kAllToAll;
   if (!has_parts(asked.operation) && !asked.counts.empty())
     return wrong_call(asked, "it has no parts to count");
-  if (to_all != !asked.counts_out.empty() && (!to_all || !asked.counts.empty())) {
+  if (to_all ? asked.counts.empty() != asked.counts_out.empty() : !asked.counts_out.empty())
     return wrong_call(asked, "counts and counts_out must be given together, for all-to-all alone");
-  }
   if (asked.counts.empty()) {
     if (!to_all || asked.count % ranks == 0) return ok_status();
     return wrong_call(asked,
                       fmt::format("{} elements do not part equally among {} ranks; give counts of both sides",
                                   asked.count, ranks));
   }
-  if (Status status = make_parts(asked, asked.counts, ranks, made.parts); !status.ok()) return status;
-  if (made.parts.back() != asked.count) {
-    return wrong_call(asked,
-                      fmt::format("the counts' sum is {}; expected {}", made.parts.back(), asked.count));
-  }
-  return to_all ? make_parts(asked, asked.counts_out, ranks, made.parts_out) : ok_status();
+  Status status = check_counts(asked.operation, asked.counts, ranks, asked.count);
+  if (!status.ok()) return status;
+  made.parts = begins_of(asked.counts);
+  if (!to_all) return status;
+  status = check_each_has_one(asked.operation, asked.counts_out, ranks);
+  if (status.ok()) status = check_room(asked, sum_of(asked.counts_out), made.arithmetic.element_bytes);
+  if (status.ok()) made.parts_out = begins_of(asked.counts_out);
+  return status;
 }
 
 Status make_neighbours(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks, Call& made) {
@@ -103,6 +126,13 @@ Status make_neighbours(const GroupCall& asked, std::uint32_t rank, std::uint32_t
 
 }  // namespace
 
+Status check_counts(Operation operation, std::span<const std::size_t> counts, std::uint32_t ranks,
+                    std::size_t whole) {
+  Status status = check_each_has_one(operation, counts, ranks);
+  if (!status.ok() || sum_of(counts) == whole) return status;
+  return wrong_call(operation, fmt::format("the counts' sum is {}; expected {}", sum_of(counts), whole));
+}
+
 Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks, Call& made) {
   if (static_cast<std::size_t>(asked.operation) >= kOperations)
     return {Code::kUsage, "the operation is unknown"};
@@ -117,6 +147,8 @@ Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks
     }
   }
   if (Status status = make_arithmetic(asked, made.arithmetic); !status.ok()) return status;
+  if (Status status = check_room(asked, asked.count, made.arithmetic.element_bytes); !status.ok())
+    return status;
   if (Status status = make_all_parts(asked, ranks, made); !status.ok()) return status;
   if (Status status = make_neighbours(asked, rank, ranks, made); !status.ok()) return status;
   made.operation = asked.operation;
@@ -126,6 +158,13 @@ Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks
   made.in = static_cast<const std::byte*>(asked.in);
   made.out = static_cast<std::byte*>(asked.out);
   return ok_status();
+}
+
+Status check_call(GroupCall asked, std::uint32_t rank, std::uint32_t ranks) {
+  asked.combine = Reduction::kSum;
+  Call made;
+  Status status = make_call(asked, rank, ranks, made);
+  return status.ok() ? check_buffers(asked, made, rank, false) : status;
 }
 
 }  // namespace thalweg

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "exchange/block.h"
 #include "exchange/exchange.h"
@@ -13,9 +15,16 @@ namespace thalweg {
 
 // Into `made`, which is fresh. Errors: kUsage.
 Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks, Call& made);
+// OK where there is one for each rank and they add up to the whole vector. Errors: kUsage.
+Status check_counts(Operation operation, std::span<const std::size_t> counts, std::uint32_t ranks,
+                    std::size_t whole);
 // OK, or which buffer of a made call is missing. `serves`: the plan makes this rank a server, which passes
 // none.
 Status check_buffers(const GroupCall& asked, const Call& made, std::uint32_t rank, bool serves);
+
+// The same two of a call that several others do the work of, before any of these is made; whatever it adds
+// up.
+Status check_call(GroupCall asked, std::uint32_t rank, std::uint32_t ranks);
 
 // Elements of a rank's buffers.
 struct Extents {
@@ -29,6 +38,9 @@ Status check_overlap(const GroupCall& asked, std::uint32_t rank, const Extents& 
 
 bool has_root(Operation operation);
 bool has_parts(Operation operation);
-Status wrong_call(const GroupCall& asked, std::string why);
+Status wrong_call(Operation operation, std::string why);
+inline Status wrong_call(const GroupCall& asked, std::string why) {
+  return wrong_call(asked.operation, std::move(why));
+}
 
 }  // namespace thalweg

@@ -223,6 +223,32 @@ TEST(Group, RefusesCallsThatCannotBeRight) {
   EXPECT_TRUE(group.all_reduce(std::span(three)).ok());
 }
 
+// What a group of two says of counts that its buffers do not have.
+TEST(Group, RefusesCountsThatBuffersDoNotHave) {
+  std::vector<Group> groups = Group::in_process(2);
+  Group& group = groups[0];
+  std::vector<float> one(1), four(4);
+  const std::size_t three_one[] = {3, 1}, one_one[] = {1, 1}, alone[] = {4}, past_the_end[] = {~0UL, 5};
+  const auto says = [](const Status& status, const char* what) {
+    EXPECT_EQ(status.code(), Code::kUsage);
+    EXPECT_NE(status.message().find(what), std::string::npos) << status.message();
+  };
+  says(group.all_gather<float>(one, four, three_one), "all-gather: a buffer has 1 elements; expected 3");
+  says(group.all_gather<float>(four, four, past_the_end), "sum is 18446744073709551615; expected 4");
+  says(group.all_gather<float>(four, four, alone), "got 1 counts; expected one for each of 2 ranks");
+  says(group.all_to_all<float>(four, four, three_one, one_one),
+       "all-to-all: the counts' sum is 2; expected 4");
+  says(group.all_to_all<float>(four, four, one_one, three_one),
+       "all-to-all: the counts' sum is 2; expected 4");
+  says(group.all_to_all<float>(four, four, {}, three_one), "must be given together");
+  GroupCall call = Group::typed<float>(Operation::kAllReduce, four.data(), four.data(), ~0UL);
+  says(group.run(call), "18446744073709551615 elements of 4 bytes each; expected at most");
+  call = Group::typed<float>(Operation::kAllToAll, four.data(), one.data(), 4);
+  call.counts = three_one;
+  call.counts_out = past_the_end;
+  says(group.run(call), "18446744073709551615 elements of 4 bytes each; expected at most");
+}
+
 TEST(Group, SaysWhichRanksCallDifferentThings) {
   const std::string wrong = on_threads(2, [](Group& group) {
     std::vector<float> data(group.rank() == 0 ? 5 : 6);
