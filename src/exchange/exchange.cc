@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "exchange/block.h"
 #include "exchange/ordinary_memory.h"
 #include "exchange/route/lanes.h"
 #include "exchange/route/route.h"
@@ -43,6 +44,11 @@ namespace {
 
 // The received elements that are added at once, so that they stay in the second-level cache.
 constexpr std::size_t kReduceBytes = std::size_t{256} << 10;
+
+std::uint64_t part_size(const std::vector<std::uint64_t>& parts, std::uint64_t count, std::uint32_t ranks,
+                        std::uint32_t rank) {
+  return parts.empty() ? part_of({0, count}, ranks, rank).count : parts[rank + std::size_t{1}] - parts[rank];
+}
 
 Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   Work work;
@@ -279,9 +285,11 @@ bool Exchange::flush(Running& lane, Fabric& fabric) {
     while (open) {
       Piece pieces[2];
       std::size_t used = 0, skip = out.sent;
-      if (out.prefaced && skip < sizeof preface_) {
-        const auto* bytes = static_cast<const std::byte*>(static_cast<const void*>(&preface_));
-        pieces[used++] = {bytes + skip, sizeof preface_ - skip};
+      Preface preface;
+      if (out.prefaced && skip < sizeof preface) {
+        preface = preface_to(out.to.peer);
+        const auto* bytes = static_cast<const std::byte*>(static_cast<const void*>(&preface));
+        pieces[used++] = {bytes + skip, sizeof preface - skip};
         skip = 0;
       } else if (out.prefaced) {
         skip -= sizeof preface_;
@@ -327,12 +335,26 @@ bool Exchange::read_split(Running& lane, Fabric& fabric, std::uint32_t peer, voi
   return true;
 }
 
+// What this rank says to a peer. Of an all-to-all each has a part of its own.
+Preface Exchange::preface_to(std::uint32_t peer) const {
+  Preface preface = preface_;
+  if (asked_ == Operation::kAllToAll) preface.count = part_size(call_.parts, call_.count, ranks_, peer);
+  return preface;
+}
+
+Preface Exchange::preface_from(std::uint32_t peer) const {
+  Preface preface = preface_;
+  if (asked_ == Operation::kAllToAll) preface.count = part_size(call_.parts_out, call_.count, ranks_, peer);
+  return preface;
+}
+
 // Whether the step may go on: the peer's preface has come and is the same as ours.
 bool Exchange::greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer) {
   if (lane.peers[peer] & Running::kKnown) return true;
   if (!read_split(lane, fabric, peer, &lane.theirs, sizeof lane.theirs)) return false;
   lane.peers[peer] |= Running::kKnown;
-  if (Status same = check_prefaces({rank_, preface_}, {peer, lane.theirs}); !same.ok()) fail(std::move(same));
+  Status same = check_prefaces({rank_, preface_from(peer)}, {peer, lane.theirs});
+  if (!same.ok()) fail(std::move(same));
   return !done_;
 }
 

@@ -83,6 +83,8 @@ class Exchange {
   Progress work_ordinary(Running& lane, Fabric& fabric);
   Progress take_copy(Running& lane, Fabric& fabric);
   bool read_split(Running& lane, Fabric& fabric, std::uint32_t peer, void* into, std::size_t size);
+  Preface preface_to(std::uint32_t peer) const;
+  Preface preface_from(std::uint32_t peer) const;
   bool greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer);
   bool flush(Running& lane, Fabric& fabric);
   bool still_sending(Running& lane, const std::byte* begin, std::size_t size, Fabric& fabric);

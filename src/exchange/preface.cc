@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "base/mix.h"
+#include "exchange/block.h"
 #include "exchange/route/route.h"
 #include "thalweg/reduction.h"
 
@@ -34,6 +37,24 @@ std::uint64_t hash_of(const Plan& plan) {
   return std::max<std::uint64_t>(hash, 1);
 }
 
+namespace {
+
+// Whether its caller's counts, which all ranks give alike, are others than they would be without.
+bool has_own_parts(const Call& call, std::uint32_t ranks) {
+  if (call.parts.empty() || call.operation == Operation::kAllToAll) return false;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    if (call.parts[rank] != part_of({0, call.count}, ranks, rank).begin) return true;
+  }
+  return false;
+}
+
+std::uint64_t with_parts(std::uint64_t hash, const std::vector<std::uint64_t>& parts) {
+  for (const std::uint64_t begin : parts) hash = place(hash ^ begin) * 0x9e3779b97f4a7c15ULL + 1;
+  return hash;
+}
+
+}  // namespace
+
 Preface preface_of(Operation asked, const Call& call, const Plan& plan, const Numbering& numbering) {
   const Arithmetic& arithmetic = call.arithmetic;
   constexpr std::uint64_t kMost16 = std::numeric_limits<std::uint16_t>::max();
@@ -57,7 +78,9 @@ Preface preface_of(Operation asked, const Call& call, const Plan& plan, const Nu
   preface.sequence = numbering.sequence;
   preface.ranks = numbering.ranks;
   preface.group = numbering.group;
-  if (!call.phantom) preface.plan_hash = plan.hash != 0 ? plan.hash : hash_of(plan);
+  if (call.phantom) return preface;
+  preface.plan_hash = plan.hash != 0 ? plan.hash : hash_of(plan);
+  if (has_own_parts(call, numbering.ranks)) preface.plan_hash = with_parts(preface.plan_hash, call.parts);
   return preface;
 }
 
@@ -103,6 +126,17 @@ std::string described_in_full(const Preface& preface) {
   return text + ", among " + std::to_string(preface.ranks) + " ranks";
 }
 
+// What is wrong with the size of a part that `from` sends `to`; OK where they differ in more than that.
+Status check_part(const PrefaceOf& to, const PrefaceOf& from) {
+  if (to.preface.operation != Operation::kAllToAll || to.preface.count == from.preface.count) return {};
+  Preface resized = from.preface;
+  resized.count = to.preface.count;
+  if (resized != to.preface) return {};
+  return {Code::kRefused, "rank " + std::to_string(from.rank) + " sends rank " + std::to_string(to.rank) +
+                              " " + std::to_string(from.preface.count) + " elements of " +
+                              describe(to.preface) + ", which expects " + std::to_string(to.preface.count)};
+}
+
 bool is_known(const Preface& preface) {
   return preface.magic == Preface::kMagic && preface.version == Preface{}.version;
 }
@@ -111,6 +145,7 @@ bool is_known(const Preface& preface) {
 
 Status check_prefaces(const PrefaceOf& one, const PrefaceOf& other) {
   if (one.preface == other.preface) return ok_status();
+  if (Status status = check_part(one, other); !status.ok()) return status;
   const auto& [first, second] =
       std::minmax(one, other, [](const PrefaceOf& a, const PrefaceOf& b) { return a.rank < b.rank; });
   for (const PrefaceOf* each : {&first, &second}) {
@@ -126,7 +161,8 @@ Status check_prefaces(const PrefaceOf& one, const PrefaceOf& other) {
   }
   if (first_calls == second_calls)
     second_calls =
-        "the same in another group, by another route of its own, or with other rings, trees or levels";
+        "the same with other counts, rings, trees or levels, by another route of its own, or in another "
+        "group";
   return {Code::kRefused, "the ranks of a group must call the same operations in the same order: rank " +
                               std::to_string(first.rank) + " calls " + first_calls + ", rank " +
                               std::to_string(second.rank) + " calls " + second_calls};

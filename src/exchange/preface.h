@@ -17,17 +17,18 @@ struct Preface {
   static constexpr std::uint32_t kMagic = 0x57454c58;  // "XLEW"
   static constexpr std::uint8_t kMonoid = 255, kOrderedMonoid = 254;
   std::uint32_t magic = kMagic;
-  std::uint8_t version = 3;
+  std::uint8_t version = 4;
   Operation operation{};
   std::uint8_t type = 0;       // DataType.
   std::uint8_t reduction = 0;  // Reduction, kMonoid or kOrderedMonoid.
   std::uint32_t element_bytes = 0;
   std::uint32_t root = 0;
-  std::uint64_t count = 0;
+  std::uint64_t count =
+      0;  // All-to-all: of what goes from the one rank to the other, 0 where both are meant.
   std::uint64_t sequence = 0;
   std::uint32_t ranks = 0;
   std::uint32_t route = 0;      // Route::id.
-  std::uint64_t plan_hash = 0;  // Of everything else in the plan.
+  std::uint64_t plan_hash = 0;  // Of everything else in the plan, and of counts that its caller gives.
   std::uint64_t group = 0;      // Which of the groups that share the ranks' links.
   std::uint32_t piece = 0;      // Elements, or the greatest number; 0: whole blocks.
   std::uint16_t channels = 1;
@@ -53,7 +54,8 @@ struct PrefaceOf {
   std::uint32_t rank = 0;
   Preface preface;
 };
-// OK, or which ranks call what. Symmetric, so that both say the same.
+// OK, or which ranks call what. Symmetric, so that both say the same, but where the other sends `one` a part
+// of an all-to-all that is not as large as it expects.
 Status check_prefaces(const PrefaceOf& one, const PrefaceOf& other);
 
 }  // namespace thalweg

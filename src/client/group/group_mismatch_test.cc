@@ -42,6 +42,17 @@ const std::vector<Mismatch>& mismatches() {
       {"reduction", [](GroupCall&) {}, [](GroupCall& c) { c.combine = Reduction::kMax; }, "(max)"},
       {"type", [](GroupCall&) {}, [](GroupCall& c) { c.type = DataType::kI32; }, "i32"},
       {"count", [](GroupCall&) {}, [](GroupCall& c) { c.count = 7; }, "of 7 f32"},
+      {"counts",
+       [](GroupCall& c) {
+         static constexpr std::size_t kUsual[] = {400, 200, 200, 200};
+         c.operation = Operation::kScatter;
+         c.counts = kUsual;
+       },
+       [](GroupCall& c) {
+         static constexpr std::size_t kOther[] = {200, 200, 200, 400};
+         c.counts = kOther;
+       },
+       "rank 2 calls"},
       {"root", [](GroupCall& c) { c.operation = Operation::kReduce; }, [](GroupCall& c) { c.root = 3; },
        "rank 2 calls"},  // It may be in its next operation when others look.
   };
@@ -93,6 +104,29 @@ TEST(GroupMismatchIn, MessagesIsFoundByTheReceiver) {
   EXPECT_EQ(on_threads(2, body), "");
   EXPECT_EQ(on_joined(2, GroupTransport::kTcp, body), "");
   EXPECT_EQ(on_joined(2, GroupTransport::kShm, body), "");
+}
+
+// Ranks 0 and 1 send each other 3 elements of 4; rank 1 expects `expected` of them.
+std::string parts_differ(Group& group, std::size_t expected) {
+  std::vector<float> mine(4, 1), theirs(4);
+  const std::size_t counts[] = {group.rank() == 0 ? 1UL : 3, group.rank() == 0 ? 3UL : 1};
+  const std::size_t counts_out[] = {group.rank() == 0 ? 1 : expected, group.rank() == 0 ? 3UL : 1};
+  Status status = group.all_to_all<float>(mine, std::span(theirs).first(counts_out[0] + counts_out[1]),
+                                          counts, counts_out);
+  if (status.ok()) status = group.barrier();
+  const std::string said = "rank 0 sends rank 1 3 elements of all-to-all #0 of f32 by";
+  const bool tells = status.message().find(said) != std::string::npos &&
+                     status.message().find("which expects " + std::to_string(expected)) != std::string::npos;
+  return status.code() == Code::kRefused && tells ? "" : "said: " + status.message();
+}
+
+TEST(GroupMismatchIn, PartsOfAnAllToAllIsFoundByTheReceiver) {
+  for (const std::size_t expected : {1, 2}) {
+    const auto body = [expected](Group& group) { return parts_differ(group, expected); };
+    EXPECT_EQ(on_threads(2, body), "");
+    EXPECT_EQ(on_joined(2, GroupTransport::kTcp, body), "");
+    EXPECT_EQ(on_joined(2, GroupTransport::kShm, body), "");
+  }
 }
 
 TEST(GroupMismatchIn, SplitGroupsIsTheirsAlone) {
