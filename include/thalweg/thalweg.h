@@ -98,6 +98,8 @@ typedef struct {
   const char* secret_file; /* The group's secret, 32 hexadecimal digits that only the file's owner can use,
                               the same for all ranks; null: this user's own, none with `insecure_no_auth`. */
   int listener;            /* Rank 0: a socket that listens there already; 0: rank 0 listens itself. */
+  const char* costs_file;  /* What `thalweg topo bench --costs` wrote of this machine, by which routes are
+                              chosen;  null: what one machine took. */
 } thalweg_options;
 
 /* Options as launchers (thalweg run, torchrun, mpirun, srun) put them into the environment. `variable` looks

@@ -48,6 +48,7 @@ thalweg::Result<thalweg::GroupOptions> options_of(const thalweg_options* given) 
   options.transport = *transport;
   options.insecure_no_auth = given->insecure_no_auth != 0;
   if (given->secret_file) options.secret_file = given->secret_file;
+  if (given->costs_file) options.costs_file = given->costs_file;
   return options;
 }
 
@@ -178,9 +179,10 @@ thalweg_code thalweg_options_from(char* (*variable)(const char* name), thalweg_o
   return guarded([&] {
     auto found = thalweg::group_options_from(variable);
     if (!found) return report(found.status());
-    static thread_local std::string host, secret_file;
+    static thread_local std::string host, secret_file, costs_file;
     host = found->master_host;
     secret_file = found->secret_file;
+    costs_file = found->costs_file;
     *options = {};
     options->struct_bytes = sizeof *options;
     options->rank = found->rank;
@@ -188,8 +190,10 @@ thalweg_code thalweg_options_from(char* (*variable)(const char* name), thalweg_o
     options->master_host = host.c_str();
     options->master_port = found->master_port;
     options->listener = std::max(found->listener, 0);
+    options->transport = thalweg::group_transport_name(found->transport);
     options->insecure_no_auth = found->insecure_no_auth ? 1 : 0;
     if (!secret_file.empty()) options->secret_file = secret_file.c_str();
+    if (!costs_file.empty()) options->costs_file = costs_file.c_str();
     return THALWEG_OK;
   });
 }

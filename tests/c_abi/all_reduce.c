@@ -26,6 +26,12 @@ static void longest(void* into, const void* from, size_t count, void* context) {
   }
 }
 
+static char* launcher(const char* name) {
+  static char transport[] = "tcp", costs[] = "costs.toml";
+  if (strcmp(name, "THALWEG_TRANSPORT") == 0) return transport;
+  return strcmp(name, "THALWEG_COSTS_FILE") == 0 ? costs : NULL;
+}
+
 int main(void) {
   thalweg_options options;
   thalweg_group* group;
@@ -40,6 +46,9 @@ int main(void) {
   size_t i;
 
   check(thalweg_abi_version() == THALWEG_ABI_VERSION, "the library's version");
+  must(thalweg_options_from(launcher, &options), "a launcher's options");
+  check(strcmp(options.transport, "tcp") == 0, "the transport of a launcher");
+  check(strcmp(options.costs_file, "costs.toml") == 0, "the costs file of a launcher");
   must(thalweg_options_from(getenv, &options), "options");
   must(thalweg_join(&options, &group), "join");
   rank = thalweg_rank(group);

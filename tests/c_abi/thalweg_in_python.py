@@ -6,7 +6,8 @@ class Options(ctypes.Structure):
     _fields_ = [('struct_bytes', ctypes.c_size_t), ('rank', ctypes.c_uint32), ('size', ctypes.c_uint32),
                 ('master_host', ctypes.c_char_p), ('master_port', ctypes.c_uint16), ('group', ctypes.c_char_p),
                 ('timeout_seconds', ctypes.c_double), ('transport', ctypes.c_char_p),
-                ('insecure_no_auth', ctypes.c_int), ('secret_file', ctypes.c_char_p), ('listener', ctypes.c_int)]
+                ('insecure_no_auth', ctypes.c_int), ('secret_file', ctypes.c_char_p), ('listener', ctypes.c_int),
+                ('costs_file', ctypes.c_char_p)]
 
     @classmethod
     def from_environment(cls, environment):

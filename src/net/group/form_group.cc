@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -84,13 +86,18 @@ Result<Meeting> meet_first(const GroupOptions& options, const Member& self, Inst
   return meet(*acceptor, self, venue);
 }
 
+constexpr const char* kTransportNames[] = {"auto", "shm", "tcp", "ucx"};  // In the order of GroupTransport.
+
 }  // namespace
 
+const char* group_transport_name(GroupTransport transport) {
+  return kTransportNames[static_cast<std::size_t>(transport)];
+}
+
 Result<GroupTransport> parse_group_transport(std::string_view name) {
-  if (name == "auto") return GroupTransport::kAuto;
-  if (name == "shm") return GroupTransport::kShm;
-  if (name == "tcp") return GroupTransport::kTcp;
-  if (name == "ucx") return GroupTransport::kUcx;
+  const auto known = std::find(std::begin(kTransportNames), std::end(kTransportNames), name);
+  if (known != std::end(kTransportNames))
+    return static_cast<GroupTransport>(known - std::begin(kTransportNames));
   return Status(Code::kUsage, fmt::format("transport '{}' is unknown; expected auto, shm, tcp or ucx", name));
 }
 

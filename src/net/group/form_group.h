@@ -13,6 +13,7 @@
 namespace thalweg {
 
 Result<GroupTransport> parse_group_transport(std::string_view name);  // "auto", "shm", "tcp", "ucx"
+const char* group_transport_name(GroupTransport transport);
 
 // Blocks until all ranks are there. `costs`: of this machine, and `measured_routes`: RankPlace's own, which
 // all ranks are told. Errors name the ranks that are missing or why this one was refused.
