@@ -10,7 +10,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -19,19 +18,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "bindings.h"
 #include "errors.h"
 #include "group_call.h"
 #include "new_array.h"
+#include "seconds.h"
 
 namespace nb = nanobind;
 
 namespace thalweg::python {
 namespace {
-
-std::chrono::nanoseconds of_seconds(double seconds) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
-}
 
 // A group that its works and its memory keep; its calls take turns. Its last owner is Python, with the GIL.
 struct SharedGroup {
@@ -94,7 +91,8 @@ GroupRef join(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> si
   if (size) options.size = *size;
   if (host) options.master_host = *host;
   if (port) options.master_port = *port;
-  if (timeout) options.timeout = of_seconds(*timeout);
+  if (host || port) options.listener = -1;  // What listens already does so elsewhere.
+  if (timeout) options.timeout = nanoseconds_of(*timeout);
   if (name) options.group = *name;
   constexpr std::pair<const char*, GroupTransport> kTransports[] = {{"auto", GroupTransport::kAuto},
                                                                     {"shm", GroupTransport::kShm},
@@ -113,8 +111,12 @@ GroupRef join(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> si
 }
 
 std::vector<GroupRef> in_process(std::uint32_t size, double timeout) {
+  if (size == 0 || size > limits::kGroupRanksMax) {
+    raise({Code::kUsage, fmt::format("{} ranks; expected 1 to {}", size, limits::kGroupRanksMax)});
+  }
   std::vector<GroupRef> ranks;
-  for (Group& group : Group::in_process(size, of_seconds(timeout))) ranks.push_back(shared(std::move(group)));
+  for (Group& group : Group::in_process(size, nanoseconds_of(timeout)))
+    ranks.push_back(shared(std::move(group)));
   return ranks;
 }
 
@@ -220,6 +222,10 @@ void bind_group(nb::module_& module) {
       .def(
           "part",
           [](const SharedGroup& self, std::size_t count, std::uint32_t rank) {
+            if (rank >= self.group.size()) {
+              raise({Code::kUsage,
+                     fmt::format("rank {}: expected one of a group of {}", rank, self.group.size())});
+            }
             const Group::Part part = self.group.part(count, rank);
             return std::pair(part.begin, part.count);
           },

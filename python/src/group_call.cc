@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "errors.h"
+#include "seconds.h"
 
 namespace nb = nanobind;
 
@@ -67,62 +68,95 @@ void check_contiguous(const Array& array) {
   }
 }
 
-// Elements that `out` must have for `in`, where that is said by the operation; and those of the whole vector.
+std::size_t sum_of(const std::vector<std::size_t>& counts) {
+  std::size_t sum = 0;
+  for (const std::size_t count : counts) {
+    if (__builtin_add_overflow(sum, count, &sum)) raise({Code::kUsage, "counts add up to too much"});
+  }
+  return sum;
+}
+
+// Elements of a call's whole vector, and those that its arrays must have where these do not say it.
 struct Sizes {
-  std::optional<std::size_t> out;
   std::size_t whole = 0;
+  std::optional<std::size_t> in, out;
 };
 
-Sizes sizes_of(const Group& group, const GroupCall& call, std::size_t in, std::size_t out) {
-  const bool is_root = group.rank() == call.root;
-  switch (call.operation) {
+// `in`, `out`: what the arrays have. Of `counts` there is one for each rank, or none.
+Sizes sizes_of(const Group& group, const CallWords& words, Operation operation, std::size_t in,
+               std::size_t out) {
+  const bool is_root = group.rank() == words.root, counted = !words.counts.empty();
+  const auto own = [&](std::size_t whole) {
+    return counted ? words.counts[group.rank()] : group.own_part(whole).count;
+  };
+  const auto at_root = [&](std::size_t size) { return is_root ? std::optional(size) : std::nullopt; };
+  const auto all_of = [&](std::size_t part) { return counted ? sum_of(words.counts) : part * group.size(); };
+  switch (operation) {
     case Operation::kAllReduce:
     case Operation::kBroadcast:
-      return {in, in};
+      return {in, {}, in};
     case Operation::kReduce:
-      return {is_root ? std::optional(in) : std::nullopt, in};
+      return {in, {}, at_root(in)};
     case Operation::kReduceScatter:
-      return {group.own_part(in).count, in};
+      return {in, {}, own(in)};
     case Operation::kAllGather:
-      return {std::nullopt, out};
+      return {out, own(out), {}};
     case Operation::kGather:
-      return {is_root ? std::optional(in * group.size()) : std::nullopt, in * group.size()};
+      return {all_of(in), own(all_of(in)), at_root(all_of(in))};
     case Operation::kScatter:
-      return {is_root ? std::optional(in / group.size()) : std::nullopt, out * group.size()};
+      return {all_of(out), at_root(all_of(out)), own(all_of(out))};
     case Operation::kAllToAll:
-      return {call.counts.empty() ? std::optional(in) : std::nullopt, in};
+      return {in, {}, words.counts_out.empty() ? in : sum_of(words.counts_out)};
     case Operation::kBarrier:
-      return {std::nullopt, 0};
+      return {};
     case Operation::kPointToPoint:
-      return {std::nullopt, std::max(in, out)};
+      return {std::max(in, out), {}, {}};
     case Operation::kNeighbours:
-      return {in * call.neighbours.size(), in};
+      return {in, {}, in * words.neighbours.size()};
   }
   return {};
 }
 
+// Which arrays a call must have at this rank.
+void check_given(const Group& group, const HeldCall& held) {
+  const Operation operation = held.call.operation;
+  const bool is_root = group.rank() == held.call.root;
+  bool in = operation != Operation::kBarrier, out = in;
+  if (operation == Operation::kReduce || operation == Operation::kGather) out = is_root;
+  if (operation == Operation::kScatter) in = is_root;
+  if (operation == Operation::kPointToPoint) in = is_root, out = !is_root && group.rank() == held.call.peer;
+  if (operation == Operation::kNeighbours) in = out = !held.words.neighbours.empty();
+  if (in && !held.in) raise({Code::kUsage, "data: None; expected an array"});
+  if (out && !held.out) raise({Code::kUsage, "out: None; expected an array for the result"});
+}
+
 void take_arrays(const Group& group, HeldCall& held) {
   GroupCall& call = held.call;
+  check_given(group, held);
+  const bool to_root = call.operation == Operation::kReduce || call.operation == Operation::kGather;
+  if (to_root && group.rank() != call.root) held.out.reset();  // It would be written to on the way.
   if (held.in) check_contiguous(*held.in), call.in = held.in->data(), call.type = element_type(*held.in);
   if (held.out) check_contiguous(*held.out), call.out = held.out->data(), call.type = element_type(*held.out);
   if (held.in && held.out && held.in->dtype() != held.out->dtype()) {
     raise({Code::kUsage, "the arrays of a call: expected elements of one type"});
   }
+  for (const auto* counts : {&held.words.counts, &held.words.counts_out}) {
+    if (counts->empty() || counts->size() == group.size()) continue;
+    raise({Code::kUsage,
+           fmt::format("{} counts; expected one for each of {} ranks", counts->size(), group.size())});
+  }
   const std::size_t in = held.in ? held.in->size() : 0, out = held.out ? held.out->size() : 0;
-  if (call.operation == Operation::kScatter && group.rank() == call.root && in % group.size() != 0) {
+  const bool is_root = group.rank() == call.root;
+  if (call.operation == Operation::kScatter && is_root && call.counts.empty() && in % group.size() != 0) {
     raise({Code::kUsage,
            fmt::format("{} elements to scatter, expected as many for each of {} ranks", in, group.size())});
   }
-  const Sizes sizes = sizes_of(group, call, in, out);
+  const Sizes sizes = sizes_of(group, held.words, call.operation, in, out);
   call.count = sizes.whole;
-  if (sizes.out && held.out && out != *sizes.out) {
+  if (sizes.in && in != *sizes.in)
+    raise({Code::kUsage, fmt::format("{} elements of data, expected {}", in, *sizes.in)});
+  if (sizes.out && out != *sizes.out)
     raise({Code::kUsage, fmt::format("{} elements for the result, expected {}", out, *sizes.out)});
-  }
-  const bool own_part = call.operation == Operation::kAllGather && call.counts.empty();
-  if (own_part && in != group.own_part(out).count) {
-    raise({Code::kUsage, fmt::format("{} elements to gather, expected this rank's part, {}", in,
-                                     group.own_part(out).count)});
-  }
 }
 
 }  // namespace
@@ -141,8 +175,10 @@ std::unique_ptr<HeldCall> held_call(const Group& group, const std::string& opera
   call.counts = held->words.counts;
   call.counts_out = held->words.counts_out;
   call.neighbours = held->words.neighbours;
-  call.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(held->words.timeout));
+  call.timeout = nanoseconds_of(held->words.timeout);
+  if (held->words.route.empty() && (held->words.piece_bytes != 0 || held->words.channels != 1)) {
+    raise({Code::kUsage, "piece_bytes and channels tune a route; expected route= as well"});
+  }
   if (!held->words.route.empty()) {
     call.route =
         value_of(RouteChoice::named(held->words.route, {held->words.piece_bytes, held->words.channels}));

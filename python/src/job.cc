@@ -29,6 +29,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "new_array.h"
+#include "seconds.h"
 
 namespace nb = nanobind;
 
@@ -41,11 +42,8 @@ using Seconds = std::optional<double>;
 
 constexpr std::chrono::milliseconds kInterruptLook(100);
 
-std::chrono::nanoseconds nanoseconds(double seconds) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
-}
 BlockingStore::Timeout timeout_of(Seconds seconds) {
-  return seconds ? nanoseconds(*seconds) : BlockingStore::kJobTimeout;
+  return seconds ? nanoseconds_of(*seconds) : BlockingStore::kJobTimeout;
 }
 
 Status status_of(const Status& status) { return status; }
@@ -330,7 +328,7 @@ std::shared_ptr<SharedJob> start(std::vector<TableSpec> tables, std::uint32_t se
   options.workers = data_shards;
   options.consistency = consistency_of(consistency, bound);
   options.threads = threads;
-  options.timeout = nanoseconds(timeout);
+  options.timeout = nanoseconds_of(timeout);
   auto job = std::make_shared<SharedJob>(options);
   job->start();
   return job;

@@ -1,7 +1,9 @@
 """Groups of threads and of processes."""
 
+import socket
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -154,6 +156,112 @@ def test_processes_join(transport, free_address):
     ranks = [subprocess.Popen([sys.executable, "-c", RANK, str(rank), free_address, transport],
                               stdout=subprocess.PIPE, text=True) for rank in range(3)]
     assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["0 3\n", "1 3\n", "2 3\n"]
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda group: group.all_gather(np.zeros(1), np.zeros(6), counts=[2, 2, 2]), "1 elements of data, expected 2"),
+    (lambda group: group.all_gather(np.zeros(2), np.zeros(6), counts=[2, 2]), "2 counts; expected one for each of 3"),
+    (lambda group: group.all_to_all(np.zeros(3), np.zeros(1), counts=[1] * 3, counts_out=[1] * 3),
+     "1 elements for the result, expected 3"),
+    (lambda group: group.reduce_scatter(np.zeros(6), np.zeros(2), counts=[6, 0, 0]),
+     "2 elements for the result, expected 6"),
+    (lambda group: group.gather(np.zeros(1), np.zeros(6), counts=[4, 1, 1]), "1 elements of data, expected 4"),
+    (lambda group: group.all_gather(np.zeros(2), np.zeros(6), counts=[-1, 4, 3]), "one of counts -1: expected 0"),
+])
+def test_counts_that_arrays_do_not_have_are_refused(call, text):
+    with pytest.raises(InputError, match=text):
+        call(Group.in_process(3)[0])
+
+
+def test_parts_are_as_large_as_counts_say():
+    def program(group):
+        counts, mine = [3, 0, 1], [3, 0, 1][group.rank]
+        whole = np.arange(4.0)
+        part = np.zeros(mine)
+        group.reduce_scatter(whole, part, counts=counts)
+        assert part.tolist() == (3 * whole[[slice(0, 3), slice(3, 3), slice(3, 4)][group.rank]]).tolist()
+        group.scatter(whole if group.rank == 1 else None, part, root=1, counts=counts)
+        gathered = np.zeros(4) if group.rank == 2 else None
+        group.gather(part, gathered, root=2, counts=counts)
+        return gathered is None or (gathered == whole).all()
+
+    assert all(on_ranks(3, program))
+
+
+@pytest.mark.parametrize("odd, text", [
+    (lambda group: group.all_gather(np.zeros(2), np.zeros(4), counts=[1, 1, 2]), "with other counts"),
+    (lambda group: group.all_gather(np.zeros(1, np.float32), np.zeros(4, np.float32), counts=[2, 1, 1]), "f32"),
+])
+def test_ranks_whose_counts_differ_are_found_out(odd, text):
+    def program(group):
+        if group.rank == 2:
+            odd(group)
+        else:
+            group.all_gather(np.zeros(2 - group.rank), np.zeros(4), counts=[2, 1, 1])
+        group.barrier()
+
+    with pytest.raises(RuntimeError, match=text):
+        on_ranks(3, program, timeout=5)
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda group: group.all_reduce(None), "data: None; expected an array"),
+    (lambda group: group.broadcast(None), "data: None"),
+    (lambda group: group.gather(np.zeros(1)), "out: None; expected an array for the result"),
+    (lambda group: group.scatter(None, np.zeros(1)), "data: None"),
+    (lambda group: group.send(None, to=1), "data: None"),
+    (lambda group: group.send(np.zeros(1), to=0), "must be either its sender or its receiver"),
+    (lambda group: group.all_reduce(np.zeros(1), timeout=-1), "timeout -1: expected seconds, from 0"),
+    (lambda group: group.all_reduce(np.zeros(1), timeout=float("inf")), "timeout inf: expected seconds"),
+    (lambda group: group.all_reduce(np.zeros(1), timeout=float("nan")), "timeout nan: expected seconds"),
+    (lambda group: group.all_reduce(np.zeros(1), rout="ring"), "'rout' is no argument; expected route, piece_bytes"),
+    (lambda group: group.all_reduce(np.zeros(1), piece_bytes=64), "tune a route; expected route="),
+    (lambda group: group.reduce(np.zeros(1), root=-1), "root -1: expected 0 at least"),
+    (lambda group: group.all_reduce(np.zeros(1), op=3), "op 3: expected a name"),
+    (lambda group: group.weighted_mean(np.zeros(1), "a"), "weight 'a': expected a number"),
+    (lambda group: group.part(10, 3), "rank 3: expected one below 3"),
+    (lambda group: group.all_reduce_sparse([-1], [[1.0]]), "key -1: expected none below 0"),
+    (lambda group: group.all_reduce_sparse([1.5], [[1.0]]), "keys of float64, expected whole numbers"),
+    (lambda group: group.all_reduce_sparse([], []), "expected \\(0, floats of a row\\)"),
+    (lambda group: group.all_reduce_sparse([1, 2], [1.0, 2.0, 3.0]), "expected one for each of 2 keys"),
+    (lambda group: Group.in_process(0), "size 0: expected 1 at least"),
+    (lambda group: Group.in_process(2000), "2000 ranks; expected 1 to 1024"),
+    (lambda group: Group.in_process(2, timeout=-1), "timeout -1"),
+    (lambda group: Group.join(master="nohost"), "master 'nohost': expected HOST:PORT"),
+    (lambda group: Group.join(master="localhost:99999"), "master 'localhost:99999': expected HOST:PORT"),
+    (lambda group: Group.join(rank=-1), "rank -1: expected 0 at least"),
+    (lambda group: Group.join(timeout=-1), "timeout -1"),
+])
+def test_arguments_that_cannot_be_right_are_refused_in_words(call, text):
+    with pytest.raises(InputError, match=text):
+        call(Group.in_process(3)[0])
+
+
+def test_a_result_for_the_root_alone_is_not_written_elsewhere():
+    def program(group):
+        small = np.zeros(1)
+        group.reduce(np.ones(1000), np.zeros(1000) if group.rank == 0 else small, route="binomial-tree")
+        group.gather(np.ones(1000), np.zeros(4000) if group.rank == 0 else small, route="binomial-tree")
+        return small[0]
+
+    assert on_ranks(4, program) == [0] * 4
+
+
+def test_a_place_that_is_given_goes_before_what_a_launcher_holds(free_address, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        monkeypatch.setenv("THALWEG_LISTENER", str(held.fileno()))
+        monkeypatch.setenv("THALWEG_MASTER_PORT", str(held.getsockname()[1]))
+        answers = [None, None]
+
+        def work(rank):
+            answers[rank] = Group.join(rank, 2, master=free_address, timeout=30).size
+
+        threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert answers == [2, 2]
 
 
 @pytest.mark.parametrize("call, text", [

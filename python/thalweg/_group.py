@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from numbers import Real
 from typing import Any, Iterator, Optional, Sequence
 
 import numpy as np
 
 from . import _core
 from ._errors import InputError
+from ._keys import keys_of
+from ._whole import whole
 
 Work = _core.Work
 
@@ -22,7 +25,7 @@ class Group:
     match started ones. `op` is "sum", "mean", "min", "max", "product", "and", "or" or "reproducible-sum"; `route` a name
     of docs/exchange.md, by default the group chooses.
 
-    After an error that is no ValueError a group can only regroup().
+    After an error that is no ValueError, nor of code "RETRY", a group can only regroup().
     """
 
     def __init__(self, core: _core.Group) -> None:
@@ -33,12 +36,16 @@ class Group:
              transport: str = "", timeout: Optional[float] = None, name: Optional[str] = None) -> "Group":
         """Blocks until all ranks have joined. What is None is as `thalweg run`, torchrun, mpirun or srun say in the
         environment; without any of them the group is one of one. master: "host:port", where rank 0 listens."""
-        host, _, port = (master or "").rpartition(":")
-        return cls(_core.Group.join(rank, size, host or None, int(port) if port else None, transport, timeout, name))
+        for word, number in (("rank", rank), ("size", size)):
+            if number is not None:
+                whole(number, word, 0, 2**32)
+        host, port = (None, None) if master is None else _address(master)
+        return cls(_core.Group.join(rank, size, host, port, transport, timeout, name))
 
     @classmethod
     def in_process(cls, size: int, timeout: float = 60.0) -> list["Group"]:
         """Ranks 0 to size - 1 for as many threads of this process."""
+        whole(size, "size", 1, 2**32)
         return [cls(core) for core in _core.Group.in_process(size, timeout)]
 
     @property
@@ -56,6 +63,9 @@ class Group:
 
     def part(self, count: int, rank: Optional[int] = None) -> slice:
         """The part of `count` elements that belongs to a rank, by default to this one."""
+        whole(count, "count", 0, 2**63)
+        if rank is not None:
+            whole(rank, "rank", 0, self.size)
         begin, size = self._core.part(count, self.rank if rank is None else rank)
         return slice(begin, begin + size)
 
@@ -66,6 +76,8 @@ class Group:
 
     def weighted_mean(self, data: Any, weight: float) -> Any:
         """In place the mean of all ranks' data by their weights."""
+        if not isinstance(weight, Real):
+            raise InputError(f"weight {weight!r}: expected a number", "USAGE")
         with _clear_errors(data, data):
             self._core.weighted_mean(data, weight)
         return data
@@ -77,9 +89,11 @@ class Group:
             out = data
         return self._call("reduce", data, out, out, wait, reduction=op, root=root, **how)
 
-    def reduce_scatter(self, data: Any, out: Any, *, op: str = "sum", wait: bool = True, **how: Any) -> Any:
-        """In `out` this rank's part of the combination; data[group.part(len(data))] makes it in place."""
-        return self._call("reduce_scatter", data, out, out, wait, reduction=op, **how)
+    def reduce_scatter(self, data: Any, out: Any, *, op: str = "sum", counts: Sequence[int] = (), wait: bool = True,
+                       **how: Any) -> Any:
+        """In `out` this rank's part of the combination, or as many elements as `counts` says;
+        data[group.part(len(data))] makes it in place."""
+        return self._call("reduce_scatter", data, out, out, wait, reduction=op, counts=list(counts), **how)
 
     def all_gather(self, data: Any, out: Any, *, counts: Sequence[int] = (), wait: bool = True, **how: Any) -> Any:
         """In `out` all ranks' data, in their order; each has its part of `out`, or as many elements as `counts` says."""
@@ -89,13 +103,15 @@ class Group:
         """Everywhere what `root` has in `data`."""
         return self._call("broadcast", data, data, data, wait, root=root, **how)
 
-    def gather(self, data: Any, out: Any = None, *, root: int = 0, wait: bool = True, **how: Any) -> Any:
-        """At `root` all ranks' data, of equal sizes, in `out`."""
-        return self._call("gather", data, out, out, wait, root=root, **how)
+    def gather(self, data: Any, out: Any = None, *, root: int = 0, counts: Sequence[int] = (), wait: bool = True,
+               **how: Any) -> Any:
+        """At `root` all ranks' data, of equal sizes or those of `counts`, in `out`."""
+        return self._call("gather", data, out, out, wait, root=root, counts=list(counts), **how)
 
-    def scatter(self, data: Any, out: Any, *, root: int = 0, wait: bool = True, **how: Any) -> Any:
-        """In `out` this rank's part of the root's data, which is None elsewhere."""
-        return self._call("scatter", data, out, out, wait, root=root, **how)
+    def scatter(self, data: Any, out: Any, *, root: int = 0, counts: Sequence[int] = (), wait: bool = True,
+                **how: Any) -> Any:
+        """In `out` this rank's part, equal ones or those of `counts`, of the root's data, which is None elsewhere."""
+        return self._call("scatter", data, out, out, wait, root=root, counts=list(counts), **how)
 
     def all_to_all(self, data: Any, out: Any, *, counts: Sequence[int] = (), counts_out: Sequence[int] = (),
                    wait: bool = True, **how: Any) -> Any:
@@ -123,8 +139,12 @@ class Group:
         """The union of all ranks' keys, which ascend, and the sum, or mean, of the rows that each rank has of them."""
         if op not in ("sum", "mean"):
             raise InputError(f"op '{op}' of sparse rows; expected sum or mean", "USAGE")
-        keys = np.ascontiguousarray(keys, dtype=np.uint64)
+        keys = keys_of(keys)
         rows = np.ascontiguousarray(rows, dtype=np.float32)
+        if len(keys) == 0 and rows.ndim != 2:
+            raise InputError(f"rows of shape {rows.shape} for no keys: expected (0, floats of a row)", "USAGE")
+        if rows.ndim == 0 or len(rows) != len(keys):
+            raise InputError(f"rows of shape {rows.shape}: expected one for each of {len(keys)} keys", "USAGE")
         return self._core.all_reduce_sparse(keys, rows.reshape(len(keys), -1) if len(keys) else rows, op == "mean")
 
     def split(self, colour: int, key: int = 0) -> Optional["Group"]:
@@ -145,12 +165,39 @@ class Group:
         return self._core.allocate(max(1, count) * dtype.itemsize).view(dtype)[:count].reshape(shape)
 
     def _call(self, operation: str, data: Any, out: Any, result: Any, wait: bool, **words: Any) -> Any:
-        call = _core.CallWords(**words)
+        call = _call_words(words)
         with _clear_errors(data, out):
             if not wait:
                 return self._core.start(operation, data, out, call)
             self._core.run(operation, data, out, call)
         return result
+
+
+def _address(master: str) -> tuple[Optional[str], int]:
+    host, _, port = master.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) < 2**16):
+        raise InputError(f"master '{master}': expected HOST:PORT", "USAGE")
+    return host.strip("[]") or None, int(port)
+
+
+_TUNING = ("route", "piece_bytes", "channels", "timeout")
+_OWN = ("reduction", "root", "peer", "counts", "counts_out", "neighbours")
+
+
+def _call_words(words: dict[str, Any]) -> _core.CallWords:
+    words = {name: value for name, value in words.items() if value is not None}
+    for name, value in words.items():
+        if name not in _OWN + _TUNING:
+            raise InputError(f"'{name}' is no argument; expected {', '.join(_TUNING)}", "USAGE")
+        if name in ("root", "peer", "channels", "piece_bytes"):
+            whole(value, name, 0, 2**63 if name == "piece_bytes" else 2**32)
+        elif name in ("counts", "counts_out", "neighbours"):
+            for number in value:
+                whole(number, f"one of {name}", 0, 2**32 if name == "neighbours" else 2**63)
+        elif not isinstance(value, Real if name == "timeout" else str):
+            shown = "op" if name == "reduction" else name
+            raise InputError(f"{shown} {value!r}: expected a {'number' if name == 'timeout' else 'name'}", "USAGE")
+    return _core.CallWords(**words)
 
 
 @contextlib.contextmanager

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from numbers import Integral
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _core
 from ._errors import InputError
+from ._keys import keys_of
+from ._whole import whole
 
 Keys = Union[np.ndarray, Sequence[int], range, None]
 
@@ -38,9 +39,9 @@ class Table:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _whole(self.dim, f"dim of table {self.name}", 1, 2**32)
-        _whole(self.rows, f"rows of table {self.name}", 0, 2**64)
-        _whole(self.seed, f"seed of table {self.name}", 0, 2**64)
+        whole(self.dim, f"dim of table {self.name}", 1, 2**32)
+        whole(self.rows, f"rows of table {self.name}", 0, 2**64)
+        whole(self.seed, f"seed of table {self.name}", 0, 2**64)
 
 
 class Store:
@@ -120,15 +121,15 @@ class Job:
         if not steps and consistency not in ("sync", "async"):
             raise InputError(f"consistency '{consistency}': expected sync, bounded:N or async", "USAGE")
         for name, number in (("data_shards", data_shards), ("servers", servers)):
-            _whole(number, name, 1, 2**32)
-        _whole(threads, "threads", 0, 2**32)
+            whole(number, name, 1, 2**32)
+        whole(threads, "threads", 0, 2**32)
         specs = [_core.table_spec(**dataclasses.asdict(table)) for table in self._tables]
         self._core = _core.Job.start(specs, servers, data_shards, kind, int(bound or 0), threads, timeout)
         self.data_shards = data_shards
 
     def store(self, shard: int = 0) -> Store:
         """The calls of a data shard."""
-        _whole(shard, "data shard", 0, self.data_shards)
+        whole(shard, "data shard", 0, self.data_shards)
         return Store(self, shard)
 
     def run(self, program: Callable[[Store], None]) -> None:
@@ -195,17 +196,8 @@ class Job:
             if table not in self._names:
                 raise InputError(f"no table is named '{table}'; there are {', '.join(self._names)}", "USAGE")
             return self._names[table]
-        _whole(table, "table", 0, len(self._tables))
+        whole(table, "table", 0, len(self._tables))
         return table
-
-
-def _whole(number: Any, name: str, least: int, end: int) -> None:
-    if isinstance(number, (bool, np.bool_)) or not isinstance(number, Integral):
-        raise InputError(f"{name} {number!r}: expected a whole number", "USAGE")
-    if not least <= number < end:
-        expected = f"{least} at least" if number < least else f"one below {end}"
-        raise InputError(f"{name} {number}: expected {expected}", "USAGE")
-
 
 
 def _floats(grads: Any) -> np.ndarray:
@@ -224,9 +216,4 @@ def _keys(keys: Keys, job: Job, table: Union[str, int]) -> Any:
         if keys.step == 1 and job._tables[job._table(table)].rows:
             return (keys.start if keys else 0, len(keys))
         keys = np.arange(keys.start, keys.stop, keys.step)
-    array = np.asarray(keys)
-    if array.size and array.dtype.kind not in "iu":
-        raise InputError(f"keys of {array.dtype}, expected whole numbers", "USAGE")
-    if array.size and array.dtype.kind == "i" and array.min() < 0:
-        raise InputError(f"key {array.min()}: expected none below 0", "USAGE")
-    return np.ascontiguousarray(array.ravel(), dtype=np.uint64)
+    return keys_of(keys)
