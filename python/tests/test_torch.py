@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="python3-torch is not installed")
 
 from ranks import on_ranks  # noqa: E402
-from thalweg import Job, Table  # noqa: E402
-from thalweg.torch import KVStore, average_gradients, broadcast_parameters  # noqa: E402
+from thalweg import InputError, Job, Table  # noqa: E402
+from thalweg.torch import KVStore, all_reduce_hook, average_gradients, broadcast_parameters  # noqa: E402
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64])
@@ -37,6 +37,50 @@ def test_modules_train_alike():
 
     first, second = on_ranks(2, program)
     assert torch.equal(first, second)
+
+
+def test_any_number_of_gradients_is_averaged():
+    def program(group):
+        module = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(50)])
+        module[3].weight.requires_grad = False
+        for parameter in module.parameters():
+            if parameter.requires_grad:
+                parameter.grad = torch.full_like(parameter, group.rank)
+        average_gradients(module, group)
+        assert module[3].weight.grad is None
+        return all((parameter.grad == 0.5).all() for parameter in module.parameters() if parameter.requires_grad)
+
+    assert all(on_ranks(2, program))
+
+
+def test_any_number_of_buckets_is_under_way():
+    class Bucket:
+        def __init__(self, rank):
+            self.tensor = torch.full((1000,), float(rank))
+
+        def buffer(self):
+            return self.tensor
+
+    def program(group):
+        hook = all_reduce_hook(group)
+        futures = [hook(None, Bucket(group.rank)) for _ in range(200)]
+        return all((future.wait() == 0.5).all() for future in futures)
+
+    assert all(on_ranks(2, program))
+
+
+def test_what_cannot_be_exchanged_is_refused_in_words():
+    def program(group):
+        module = torch.nn.Embedding(5, 2, sparse=True)
+        module(torch.tensor([1])).sum().backward()
+        average_gradients(module, group)
+
+    with pytest.raises(InputError, match="the gradient of weight is sparse"):
+        on_ranks(2, program)
+    with Job([Table("items")]) as job:
+        for ids, text in ((torch.tensor([1.5]), "ids of torch.float32"), (torch.tensor([-1]), "key -1")):
+            with pytest.raises(InputError, match=text):
+                KVStore(job.store()).pull("items", ids)
 
 
 def test_buffers_of_any_type_are_broadcast():

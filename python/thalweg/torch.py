@@ -5,6 +5,7 @@ All goes through DLPack, so that any version of PyTorch will do; tensors are in 
 
 from __future__ import annotations
 
+import collections
 import queue
 import threading
 from typing import Any, Callable, Optional
@@ -12,9 +13,12 @@ from typing import Any, Callable, Optional
 import numpy as np
 import torch
 
+from ._errors import InputError
 from ._group import Group, Work
 from ._job import Store
 
+# Gradients that are exchanged at a time: as many as a group has channels for, and half of what it takes.
+_UNDER_WAY = 32
 _MOVED = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32, torch.int64)
 
 __all__ = ["KVStore", "all_reduce_hook", "average_gradients", "broadcast_parameters"]
@@ -39,12 +43,20 @@ def _broadcast(whole: torch.Tensor, group: Group, root: int) -> None:
 
 
 def average_gradients(module: torch.nn.Module, group: Group, **how: Any) -> None:
-    """Everywhere the mean of all ranks' gradients: between backward() and the optimizer's step, without DDP."""
-    works = []
-    for parameter in module.parameters():
+    """Everywhere the mean of all ranks' gradients: between backward() and the optimizer's step, without DDP.
+
+    Of parameters that require none nothing is exchanged."""
+    works: collections.deque[Work] = collections.deque()
+    for name, parameter in module.named_parameters():
+        if not parameter.requires_grad:
+            continue
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
+        if parameter.grad.is_sparse:
+            raise InputError(f"the gradient of {name} is sparse; expected a dense one", "USAGE")
         parameter.grad = parameter.grad.contiguous()
+        if len(works) == _UNDER_WAY:
+            works.popleft().wait()
         works.append(group.all_reduce(parameter.grad, op="mean", wait=False, **how))
     for work in works:
         work.wait()
@@ -62,22 +74,34 @@ class _Waiter:
 
     def __init__(self) -> None:
         self._begun: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        threading.Thread(target=self._run, args=(self._begun,), daemon=True).start()
+        self._room = threading.Semaphore(_UNDER_WAY)
+        threading.Thread(target=self._run, args=(self._begun, self._room), daemon=True).start()
 
-    def tell(self, work: Work, tensor: torch.Tensor, future: torch.futures.Future) -> None:
-        self._begun.put((work, tensor, future))
+    def start(self, call: Callable[[], Work], tensor: torch.Tensor) -> torch.futures.Future:
+        """Waits while too many are under way."""
+        future: torch.futures.Future = torch.futures.Future()
+        self._room.acquire()
+        try:
+            self._begun.put((call(), tensor, future))
+        except BaseException:
+            self._room.release()
+            raise
+        return future
 
     def __del__(self) -> None:
         self._begun.put(None)
 
     @staticmethod
-    def _run(begun: Any) -> None:
+    def _run(begun: Any, room: threading.Semaphore) -> None:
         for work, tensor, future in iter(begun.get, None):
             try:
                 work.wait()
-                future.set_result(tensor)
             except Exception as error:
+                room.release()
                 future.set_exception(error)
+            else:
+                room.release()
+                future.set_result(tensor)
             del work, tensor, future
 
 
@@ -91,9 +115,7 @@ def all_reduce_hook(group: Group, **how: Any) -> Callable[[Any, Any], torch.futu
 
     def hook(state: Any, bucket: Any) -> torch.futures.Future:
         tensor = bucket.buffer()
-        future: torch.futures.Future = torch.futures.Future()
-        waiter.tell(group.all_reduce(tensor, op="mean", wait=False, **how), tensor, future)
-        return future
+        return waiter.start(lambda: group.all_reduce(tensor, op="mean", wait=False, **how), tensor)
 
     # DDP looks at these, and does not resolve the names that annotations of this file are.
     hook.__annotations__ = {"bucket": torch.distributed.GradBucket, "return": torch.futures.Future[torch.Tensor]}
@@ -144,4 +166,6 @@ def _numpy(tensor: torch.Tensor) -> np.ndarray:
 
 
 def _ids(ids: torch.Tensor) -> np.ndarray:
-    return _numpy(ids.to(torch.int64)).ravel().view(np.uint64)
+    if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
+        raise InputError(f"ids of {ids.dtype}; expected whole numbers", "USAGE")
+    return _numpy(ids.to(torch.int64)).ravel()
