@@ -142,6 +142,31 @@ def test_read_only_arrays_are_not_written():
         Group.in_process(1)[0].all_reduce(data)
 
 
+FORKED = """
+import os, sys, numpy, thalweg
+group = thalweg.Group.join(int(sys.argv[1]), 2, master=sys.argv[2], timeout=30)
+work = group.all_reduce(numpy.ones(1_000_000), wait=False)
+job = thalweg.Job([thalweg.Table("a")])
+child = os.fork()
+if child == 0:
+    try:
+        group.barrier()
+    except thalweg.InputError as error:
+        print("refused", flush=True)
+    sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+work.wait()
+assert group.all_reduce(numpy.ones(1))[0] == 2
+job.store().advance()
+"""
+
+
+def test_a_forked_child_leaves_groups_and_jobs_to_its_parent(free_address):
+    ranks = [subprocess.Popen([sys.executable, "-c", FORKED, str(rank), free_address], stdout=subprocess.PIPE, text=True)
+             for rank in range(2)]
+    assert [(rank.communicate(timeout=60)[0], rank.returncode) for rank in ranks] == [("refused\n", 0)] * 2
+
+
 RANK = """
 import sys, numpy, thalweg
 group = thalweg.Group.join(int(sys.argv[1]), 3, master=sys.argv[2], timeout=30, transport=sys.argv[3])

@@ -51,6 +51,7 @@ class Gradients::Impl final : public GroupTask {
         pipeline_(std::move(tensors), options, group_.rank(), group_.size(), kControlChannel) {}
 
   ~Impl() override {
+    if (links_->birth.elsewhere()) return;
     std::unique_lock lock(mutex_);
     leaving_ = true;
     if (running_) links_->driver.fabric().wake();
@@ -106,6 +107,7 @@ class Gradients::Impl final : public GroupTask {
 };
 
 Status Gradients::Impl::announce(std::size_t first, std::size_t last) {
+  if (links_->birth.elsewhere()) return made_elsewhere("group");
   const std::lock_guard lock(mutex_);
   if (!status_.ok()) return status_;
   for (std::size_t number = last; number-- > first;) {
@@ -128,6 +130,7 @@ Status Gradients::Impl::announce(std::size_t first, std::size_t last) {
 
 Status Gradients::Impl::wait(std::size_t first, std::size_t last) {
   if (last > size()) return {Code::kUsage, fmt::format("no gradient {}; there are {}", last - 1, size())};
+  if (links_->birth.elsewhere()) return made_elsewhere("group");
   std::unique_lock lock(mutex_);
   for (std::size_t number = first; number < last; ++number) {
     changed_.wait(lock, [&] { return !status_.ok() || !under_way_[number]; });

@@ -21,6 +21,7 @@ namespace thalweg {
 bool GroupWork::done() const { return state_->ended(); }
 
 Status GroupWork::wait() {
+  if (!done() && state_->birth.elsewhere()) return made_elsewhere("group");
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [this] { return state_->ended(); });
   return state_->status;
@@ -77,6 +78,7 @@ std::vector<RankPlace> Group::Impl::places_of(GroupLinks& links, const GroupView
 Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& plan,
                             std::shared_ptr<std::byte[]>& scratch) {
   const std::lock_guard lock(planning_);
+  if (links->birth.elsewhere()) return made_elsewhere("group");
   if (view->failed()) return view->failure();
   if (Status status = make_call(asked, rank, size, call); !status.ok()) return status;
   const std::size_t element = call.arithmetic.element_bytes;
@@ -318,6 +320,7 @@ bool Group::has_time_to_overlap() const { return impl_->routes().have_time_to_ov
 Status Group::status() const { return impl_->view->failure(); }
 
 Result<Group> Group::regroup() {
+  if (impl_->links->birth.elsewhere()) return made_elsewhere("group");
   impl_->links->driver.drain();
   auto* processes = dynamic_cast<ProcessGroup*>(&impl_->links->driver.fabric());
   if (!processes) return Status(Code::kUsage, "threads of one process form no group anew");
@@ -385,6 +388,7 @@ GroupWork Group::failed(Status status) {
 }
 
 Result<void*> Group::allocate_bytes(std::size_t bytes) {
+  if (impl_->links->birth.elsewhere()) return made_elsewhere("group");
   const std::lock_guard lock(impl_->links->memory);
   Result<std::byte*> memory = impl_->links->driver.fabric().allocate(bytes);
   if (!memory) return memory.status();
@@ -392,6 +396,7 @@ Result<void*> Group::allocate_bytes(std::size_t bytes) {
 }
 
 void Group::free(void* memory) {
+  if (impl_->links->birth.elsewhere()) return;
   const std::lock_guard lock(impl_->links->memory);
   if (memory) impl_->links->driver.fabric().deallocate(static_cast<std::byte*>(memory));
 }

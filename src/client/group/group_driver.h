@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/birth.h"
 #include "client/group/group_routes.h"
 #include "client/group/group_view.h"
 #include "exchange/exchange.h"
@@ -31,6 +32,7 @@ struct GroupWork::State {
   std::condition_variable changed;
   Status status;                   // Once done.
   std::coroutine_handle<> waiter;  // Resumed by end().
+  const Birth birth;
 };
 
 // What tells an operation from the others of its group; the same at all its ranks.

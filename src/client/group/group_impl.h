@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/birth.h"
 #include "client/collective/group_steps.h"
 #include "client/group/channel_blocks.h"
 #include "client/group/group_driver.h"
@@ -26,6 +27,7 @@ struct GroupLinks {
   const std::shared_ptr<const MeasuredRoutes> measured;  // As this rank knows them.
   ChannelBlocks blocks;
   std::mutex memory;  // Of the fabric, for whoever allocates.
+  const Birth birth;
 };
 
 class Group::Impl {
@@ -41,8 +43,13 @@ class Group::Impl {
         sent_(its_size),
         received_(its_size) {}
   // Waits for what was started. Channels on which an operation failed may hold bytes of it, and are not used
-  // again.
+  // again. A forked child leaves all as it is, for its parent.
   ~Impl() {
+    if (links->birth.elsewhere()) {
+      new auto(links);
+      new auto(view);
+      return;
+    }
     links->driver.drain(*view);
     if (!view->failed()) links->blocks.give_back(view->first_channel() / GroupChannels::kAll);
   }

@@ -25,6 +25,7 @@ struct PreparedOperation::State {
 
 // What is the same each time is not looked at again.
 Status PreparedOperation::State::begin() {
+  if (group.links->birth.elsewhere()) return made_elsewhere("group");
   if (group.view->failed()) return group.view->failure();
   if (started && !work->ended()) {
     return {Code::kUsage, std::string(operation_name(asked.operation)) +

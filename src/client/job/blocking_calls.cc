@@ -29,6 +29,7 @@ Instant BlockingStore::Calls::deadline(Timeout timeout) const {
 }
 
 Status BlockingStore::Calls::turn(ShardId shard, const Act& act) {
+  if (birth_.elsewhere()) return made_elsewhere("job");
   Status status = cluster_.wait_started();
   if (!status.ok()) return status;
   cluster_.turn(shard, [&](Worker& worker, ShardStore& store) { status = act(worker, store); });

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/birth.h"
 #include "client/job/job_cluster.h"
 #include "thalweg/job.h"
 
@@ -48,6 +49,7 @@ class BlockingStore::Calls {
   std::vector<std::shared_ptr<Completion>> ends_;  // By shard: the last end(); for turns of its owner.
   const std::function<bool()> interrupted_;
   std::atomic<const char*> refusal_;
+  const Birth birth_;
 };
 
 }  // namespace thalweg

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/mix.h"
+#include "client/birth.h"
 #include "client/job/blocking_calls.h"
 #include "client/job/custom_rules.h"
 #include "client/job/job_options.h"
@@ -31,6 +32,10 @@ class Job::Impl {
   explicit Impl(JobOptions options) : options_(std::move(options)) {}
   ~Impl() {
     if (cluster_ == nullptr) return;
+    if (birth_.elsewhere()) {
+      static_cast<void>(cluster_.release());
+      return;
+    }
     cluster_->stop(ended_well_ ? ok_status() : Status(Code::kAborted, "the job was dropped"));
     cluster_->wait(kEndPatience);
   }
@@ -81,6 +86,7 @@ class Job::Impl {
       return {Code::kUsage, here ? "run() without a program is for a job that listens"
                                  : "the workers of a job that listens bring its program; call run() alone"};
     }
+    if (birth_.elsewhere()) return made_elsewhere("job");
     if (ran_.exchange(true)) return {Code::kUsage, "a job runs programs once"};
     if (Status status = cluster_->wait_started(); !status.ok()) return status;
     if (here) begin(program);
@@ -107,6 +113,7 @@ class Job::Impl {
     return job;
   }
 
+  const Birth birth_;
   const JobOptions options_;
   std::string address_;
   std::set<ShardId> ended_;  // Shards whose program returned OK; used in turns of the scheduler only.
