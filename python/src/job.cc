@@ -219,11 +219,13 @@ NewArray<float, nb::ndim<2>> rows_as_given(const TableSpec& table, const CallKey
 }
 
 class ShardHandle {
+  // What is wrong with `timeout` is said before the GIL is let go.
   template <class Call>
-  auto call(Call one) const {
+  auto call(Seconds timeout, Call one) const {
+    const BlockingStore::Timeout limit = timeout_of(timeout);
     return job_->in_turn(shard_, [&](Job& job) {
       BlockingStore store = job.shard(ShardId{shard_});
-      return one(store);
+      return one(store, limit);
     });
   }
 
@@ -238,17 +240,18 @@ class ShardHandle {
     const TableSpec& spec = job_->table(table);
     const CallKeys keys = keys_of(spec, given, true);
     const Rows rows = gradients_of(spec, keys, grads);
-    check(call([&](BlockingStore& store) {
-      return store.push(TableId{table}, keys.keys, rows, timeout_of(timeout));
+    check(call(timeout, [&](BlockingStore& store, BlockingStore::Timeout limit) {
+      return store.push(TableId{table}, keys.keys, rows, limit);
     }));
   }
   NewArray<float, nb::ndim<2>> pull(std::uint16_t table, const nb::object& given, bool looks,
                                     Seconds timeout) const {
     const TableSpec& spec = job_->table(table);
     const CallKeys keys = keys_of(spec, given, false);
-    return rows_as_given(spec, keys, value_of(call([&](BlockingStore& store) {
-                           return looks ? store.read(TableId{table}, keys.keys, timeout_of(timeout))
-                                        : store.pull(TableId{table}, keys.keys, timeout_of(timeout));
+    return rows_as_given(spec, keys,
+                         value_of(call(timeout, [&](BlockingStore& store, BlockingStore::Timeout limit) {
+                           return looks ? store.read(TableId{table}, keys.keys, limit)
+                                        : store.pull(TableId{table}, keys.keys, limit);
                          })));
   }
   NewArray<float, nb::ndim<2>> push_pull(std::uint16_t table, const nb::object& given,
@@ -256,19 +259,24 @@ class ShardHandle {
     const TableSpec& spec = job_->table(table);
     const CallKeys keys = keys_of(spec, given, true);
     const Rows rows = gradients_of(spec, keys, grads);
-    return rows_as_given(spec, keys, value_of(call([&](BlockingStore& store) {
-                           return store.push_pull(TableId{table}, keys.keys, rows, timeout_of(timeout));
+    return rows_as_given(spec, keys,
+                         value_of(call(timeout, [&](BlockingStore& store, BlockingStore::Timeout limit) {
+                           return store.push_pull(TableId{table}, keys.keys, rows, limit);
                          })));
   }
   template <Status (BlockingStore::*kEnd)(BlockingStore::Timeout)>
   void end(Seconds timeout) const {
-    check(call([&](BlockingStore& store) { return (store.*kEnd)(timeout_of(timeout)); }));
+    check(call(timeout,
+               [&](BlockingStore& store, BlockingStore::Timeout limit) { return (store.*kEnd)(limit); }));
   }
   void barrier(std::uint32_t epoch, std::uint32_t index, Seconds timeout) const {
-    check(call([&](BlockingStore& store) { return store.barrier({epoch, index}, timeout_of(timeout)); }));
+    check(call(timeout, [&](BlockingStore& store, BlockingStore::Timeout limit) {
+      return store.barrier({epoch, index}, limit);
+    }));
   }
   std::pair<std::uint32_t, std::uint32_t> step() const {
-    const Step now = value_of(call([](BlockingStore& store) { return Result<Step>(store.step()); }));
+    const Step now = value_of(
+        call({}, [](BlockingStore& store, BlockingStore::Timeout) { return Result<Step>(store.step()); }));
     return {now.epoch, now.index};
   }
   std::uint32_t shard() const { return shard_; }

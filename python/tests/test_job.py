@@ -15,6 +15,14 @@ def test_the_page_s_example():
     assert doctest.testmod(_job).failed == 0
 
 
+def test_keys_of_a_range_are_as_great_as_any():
+    with Job([Table("a")]) as job:
+        store = job.store()
+        store.push("a", range(2**63, 2**63 + 3), [[1], [2], [3]])
+        store.advance()
+        assert store.pull("a", [2**63 + 2, 2**63]).tolist() == [[3], [1]]
+
+
 def test_repeated_keys_add_up_and_rows_come_in_order():
     with Job([Table("a", dim=2), Table("b", rows=4, init="constant", scale=1.5)]) as job:
         store = job.store()
@@ -170,6 +178,9 @@ def test_a_program_s_error_is_raised():
     (lambda s: s.push("d", [4, 0, 2, 1], np.ones(4)), thalweg.InputError, "leave out row 3; expected all .*, 4"),
     (lambda s: s.pull(7), thalweg.InputError, "table 7: expected one below 2"),
     (lambda s: s.pull(0.5, [1]), thalweg.InputError, "table 0.5: expected a whole number"),
+    (lambda s: s.pull("w", [1], timeout=-1), thalweg.InputError, "timeout -1: expected seconds"),
+    (lambda s: s.advance(timeout=float("nan")), thalweg.InputError, "timeout nan: expected seconds"),
+    (lambda s: s.barrier(0, timeout=float("inf")), thalweg.InputError, "timeout inf: expected seconds"),
     (lambda s: s.push("w", [1], [[1, 2]]), ValueError, "2 floats pushed to table w"),
     (lambda s: s.push("w", [1], [[np.nan]]) or s.advance(), RuntimeError, "."),
 ])

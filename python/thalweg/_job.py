@@ -215,5 +215,6 @@ def _keys(keys: Keys, job: Job, table: Union[str, int]) -> Any:
             raise InputError(f"key {min(keys[0], keys[-1])}: expected none below 0", "USAGE")
         if keys.step == 1 and job._tables[job._table(table)].rows:
             return (keys.start if keys else 0, len(keys))
-        keys = np.arange(keys.start, keys.stop, keys.step)
+        large = len(keys) and max(keys[0], keys[-1]) >= 2**63  # For which arange has floats.
+        keys = list(keys) if large else np.arange(keys.start, keys.stop, keys.step)
     return keys_of(keys)
