@@ -2,6 +2,7 @@
 #include "bindings.h"
 
 NB_MODULE(_core, module) {
+  nanobind::set_leak_warnings(false);  // What a program still holds when it ends is no fault of its own.
   module.doc() = "The compiled part of thalweg; use the package thalweg.";
   thalweg::python::bind_rows(module);
   thalweg::python::bind_train(module);

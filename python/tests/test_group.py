@@ -176,6 +176,16 @@ print(group.rank, group.size)
 """
 
 
+def test_a_program_whose_threads_hold_groups_ends_quietly():
+    program = """
+import threading, time, thalweg
+groups = thalweg.Group.in_process(2)
+threading.Thread(target=lambda: (time.sleep(1000), groups), daemon=True).start()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout + ended.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 def test_processes_join(transport, free_address):
     ranks = [subprocess.Popen([sys.executable, "-c", RANK, str(rank), free_address, transport],
