@@ -9,6 +9,12 @@
 
 namespace thalweg {
 
+namespace {
+
+constexpr std::uint64_t kGradientBytesMax = std::uint64_t{1} << 50;  // No memory is as large.
+
+}  // namespace
+
 Status Pipeline::check(std::span<const GradientSpec> tensors, const GradientOptions& options) {
   if (tensors.empty() || tensors.size() > std::size_t{1} << 28) {
     return {Code::kUsage, fmt::format("{} gradients, expected 1 to 2^28", tensors.size())};
@@ -18,6 +24,14 @@ Status Pipeline::check(std::span<const GradientSpec> tensors, const GradientOpti
   if (empty != tensors.end()) {
     return {Code::kUsage,
             fmt::format("gradient {} '{}' has no elements", empty - tensors.begin(), empty->name)};
+  }
+  std::uint64_t left = kGradientBytesMax / size_bytes(options.type);
+  for (const GradientSpec& tensor : tensors) {
+    if (tensor.elements > left) {
+      return {Code::kUsage,
+              fmt::format("gradients to '{}' have more than {} bytes", tensor.name, kGradientBytesMax)};
+    }
+    left -= tensor.elements;
   }
   if (options.stall_timeout <= std::chrono::nanoseconds(0)) {
     return {Code::kUsage, fmt::format("GradientOptions::stall_timeout is {} ns, expected more than 0",

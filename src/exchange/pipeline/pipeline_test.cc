@@ -219,6 +219,7 @@ TEST(Pipeline, RefusesAGradientThatIsUnderWay) {
   EXPECT_EQ(mine.announce(2, Instant{}).code(), Code::kUsage);
   EXPECT_EQ(Pipeline::check({}, {}).code(), Code::kUsage);
   EXPECT_EQ(Pipeline::check(equal_gradients(1, 0), {}).code(), Code::kUsage);
+  EXPECT_EQ(Pipeline::check(equal_gradients(2, std::uint64_t{1} << 63), {}).code(), Code::kUsage);
 }
 
 TEST(Pipeline, NamesAGradientThatItsBucketWaitsFor) {
