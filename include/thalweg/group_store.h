@@ -41,7 +41,8 @@ struct GroupStoreOptions {
 // one that failed kAborted.
 class GroupStore final : public Store {
  public:
-  // All ranks call it, with equal tables. `group` outlives the store. Errors: kUsage, kIo.
+  // All ranks call it, with equal tables. `group` outlives the store. Errors: kUsage, also where a rank has
+  // other tables, kAborted where it cannot have them, kIo, and those of Group.
   static Result<std::unique_ptr<GroupStore>> create(Group& group, GroupStoreOptions options);
   ~GroupStore() override;
 

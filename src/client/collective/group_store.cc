@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/completion.h"
+#include "base/hash.h"
 #include "client/collective/group_turn.h"
 #include "client/collective/sparse_all_reduce.h"
 #include "client/replica/replica_algorithm.h"
+#include "wire/messages.h"
 
 namespace thalweg {
 namespace {
@@ -234,9 +237,35 @@ bool GroupStore::Impl::has_pushed() const {
 GroupStore::GroupStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 GroupStore::~GroupStore() = default;
 
+namespace {
+
+// OK where all ranks have the same tables; `own`: whether this rank can have its own.
+Status agree_on_tables(Group& group, const std::vector<TableSpec>& tables, const Status& own) {
+  wire::Map map;
+  map.tables = tables;
+  const auto bytes = wire::encode(map);
+  const std::uint64_t mine[] = {own.ok() ? 1U : 0U, hash64(bytes.span().data(), bytes.span().size())};
+  std::vector<std::uint64_t> said(std::size(mine) * group.size());
+  const Status told = group.all_gather<std::uint64_t>(mine, said);
+  if (!own.ok()) return own;
+  if (!told.ok()) return told;
+  for (std::uint32_t rank = 0; rank < group.size(); ++rank) {
+    if (said[2 * rank] == 0) return {Code::kAborted, fmt::format("rank {} cannot have its tables", rank)};
+    if (said[2 * rank + 1] == said[1]) continue;
+    return {Code::kUsage,
+            fmt::format("rank {} has other tables than rank 0; expected the same, with the same "
+                        "rules and initial values, at all ranks",
+                        rank)};
+  }
+  return ok_status();
+}
+
+}  // namespace
+
 Result<std::unique_ptr<GroupStore>> GroupStore::create(Group& group, GroupStoreOptions options) {
   auto replica = Replica::make(options.tables, options.rules, false);
-  if (!replica) return replica.status();
+  Status agreed = agree_on_tables(group, options.tables, replica.status());
+  if (!agreed.ok()) return agreed;
   return std::unique_ptr<GroupStore>(
       new GroupStore(std::make_unique<Impl>(group, std::move(options), std::move(replica).value())));
 }

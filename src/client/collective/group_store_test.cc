@@ -259,6 +259,31 @@ TEST(KvStore, ARankThatFailsEndsTheOthers) {
   EXPECT_EQ(codes, (std::vector<Code>{Code::kAborted, Code::kNonFinite, Code::kAborted}));
 }
 
+TEST(KvStore, RanksWithOtherTablesMakeNoStore) {
+  const auto made_by = [](const std::function<void(TableSpec & rows)>& change) {
+    return [change](Group& group) -> std::string {
+      GroupStoreOptions options;
+      options.tables = tables(RuleKind::kSgd, RuleKind::kSgd);
+      if (group.rank() == 1) change(options.tables[kRows.value]);
+      return GroupStore::create(group, options).status().message();
+    };
+  };
+  const auto all_say = [](const std::string& said, const std::string& what) {
+    std::size_t ranks = 0;
+    for (std::size_t at = said.find(what); at != said.npos; at = said.find(what, at + 1)) ++ranks;
+    return ranks;
+  };
+  for (const auto& change : std::vector<std::function<void(TableSpec&)>>{
+           [](TableSpec& rows) { rows.dim = 5; }, [](TableSpec& rows) { rows.rule.rate = 0.06f; },
+           [](TableSpec& rows) { rows.init.seed = 4; }}) {
+    const std::string said = on_threads(3, made_by(change));
+    EXPECT_EQ(all_say(said, "rank 1 has other tables than rank 0"), 3U) << said;
+  }
+  const std::string said = on_threads(3, made_by([](TableSpec& rows) { rows.dim = 0; }));
+  EXPECT_EQ(all_say(said, "rank 1 cannot have its tables"), 2U) << said;
+  EXPECT_EQ(all_say(said, "dim is 0"), 1U) << said;
+}
+
 TEST(KvStore, RefusesWhatServersRefuse) {
   const auto body = [](Group& group) -> std::string {
     GroupStoreOptions options;
