@@ -54,7 +54,8 @@ if(TARGET thalweg_train)
   thalweg_objects(thalweg_client c_objects c_outside)
   add_library(thalweg_c SHARED ${c_objects})
   target_link_libraries(thalweg_c PRIVATE thalweg_client)
-  set_target_properties(thalweg_c PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 2
+  set(THALWEG_C_SOVERSION 2)
+  set_target_properties(thalweg_c PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${THALWEG_C_SOVERSION}
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/thalweg_c.map)
   target_link_options(thalweg_c PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/thalweg_c.map
     -Wl,--exclude-libs,ALL -Wl,--no-undefined)
@@ -65,7 +66,9 @@ if(TARGET thalweg_train)
   set(THALWEG_LINK_LIBRARIES ${outside})
   file(RELATIVE_PATH THALWEG_PC_TO_PREFIX /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
   configure_file(cmake/thalweg.pc.in ${PROJECT_BINARY_DIR}/package/thalweg.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/package/thalweg.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+  configure_file(cmake/thalweg_c.pc.in ${PROJECT_BINARY_DIR}/package/thalweg_c.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/package/thalweg.pc ${PROJECT_BINARY_DIR}/package/thalweg_c.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thalweg)
   configure_package_config_file(cmake/thalwegConfig.cmake.in ${PROJECT_BINARY_DIR}/package/thalwegConfig.cmake
