@@ -433,6 +433,15 @@ TEST(Program, DrawsWhatItSimulated) {
   }
 }
 
+TEST(Program, DrawsNoPictureOfAnotherForm) {
+  const std::string picture = test_path("program_test.pdf");
+  const Ran ran = run("simulate exchange --ranks 2 --bytes 1K --route ring --plot '" + picture + "'");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("the picture is SVG; expected a name that ends in .svg"), std::string::npos)
+      << ran.err;
+  EXPECT_FALSE(std::filesystem::exists(picture));
+}
+
 TEST(Program, RanksRoutesByTheirTimes) {
   const Ran ran = run("topo plan --topology dgx1v --op all-reduce --bytes 160M --json");
   ASSERT_EQ(ran.code, 0) << ran.err;

@@ -12,6 +12,7 @@
 #include "cli/options/options.h"
 #include "cli/options/room_input.h"
 #include "cli/options/sizes.h"
+#include "cli/view/drawing.h"
 #include "cli/view/exchange_plot.h"
 #include "cli/view/output.h"
 #include "exchange/plan/lower_bound.h"
@@ -220,6 +221,10 @@ Status run_simulate_exchange(const Options& options, Output& out) {
   if (!wanted) return wanted.status();
   const auto how = simulate_options(options);
   if (!how) return how.status();
+  const auto plot = options.maybe_text("plot");
+  if (plot) {
+    if (Status status = check_picture_name("--plot", *plot, false); !status.ok()) return status;
+  }
   const bool single = wanted->ranks.size() == 1 && wanted->bytes.size() == 1;
   std::vector<SimulatedRow> rows;
   std::optional<Topology> last;
@@ -232,7 +237,6 @@ Status run_simulate_exchange(const Options& options, Output& out) {
       last = *std::move(topology);
     }
   }
-  const auto plot = options.maybe_text("plot");
   if (!plot) return ok_status();
   if (Status status = write_plot(*plot, *last, rows); !status.ok()) return status;
   out.note(fmt::format("wrote {}", *plot));

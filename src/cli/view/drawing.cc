@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "cli/view/output.h"
 
@@ -47,6 +49,17 @@ int run_drawing(const DrawingProgram& drawing, int input, int output) {
 
 DrawingProgram graphviz_svg() { return {"dot", "graphviz", {"-Tsvg"}}; }
 DrawingProgram gnuplot() { return {"gnuplot", "gnuplot-nox", {"-"}}; }
+
+Status check_picture_name(std::string_view flag, const std::string& path, bool png) {
+  std::error_code error;
+  const bool is_other =
+      std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
+  if (path.empty() || is_other || path.ends_with(".svg") || (png && path.ends_with(".png")))
+    return ok_status();
+  return {Code::kUsage, fmt::format("{} {}: {}", flag, path,
+                                    png ? "pictures are SVG or PNG; expected a name that ends in .svg or .png"
+                                        : "the picture is SVG; expected a name that ends in .svg")};
+}
 
 Result<std::string> drawn_by(const DrawingProgram& drawing, const std::string& text) {
   const std::string& program = drawing.program;

@@ -59,17 +59,6 @@ std::string head_of(const Axes& axes, bool png) {
 
 bool ends_with_png(const std::string& path) { return path.size() > 4 && path.ends_with(".png"); }
 
-// What is there and is no file, such as a pipe, has no ending that says a form.
-Status check_form(const std::string& path) {
-  std::error_code error;
-  const bool is_other =
-      std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
-  if (path.empty() || path.ends_with(".svg") || path.ends_with(".png") || is_other) return ok_status();
-  return {Code::kUsage, fmt::format("--output {}: pictures are SVG or PNG; expected a name that ends in .svg "
-                                    "or .png",
-                                    path)};
-}
-
 }  // namespace
 
 std::optional<double> RunLine::number(const std::string& field) const {
@@ -132,7 +121,7 @@ std::string bars_script(const Axes& axes, const Bars& bars, bool png) {
 
 Status plot_runs(const Options& options, Output& out, const Axes& axes, CurvesOf curves_of) {
   const std::string path = options.maybe_text("output").value_or("");
-  if (Status status = check_form(path); !status.ok()) return status;
+  if (Status status = check_picture_name("--output", path, true); !status.ok()) return status;
   std::vector<Curve> curves;
   for (const std::string& directory : options.arguments()) {
     const auto lines = read_run(directory);
