@@ -69,14 +69,15 @@ class RingCaller {
   }
 
  private:
-  void note(const std::string& line) {
+  void note(std::string line) {
+    constexpr std::string_view kAgain = "; trying again";  // Which is over when a call tells of it.
+    if (line.ends_with(kAgain)) line.resize(line.size() - kAgain.size());
     const std::string full = line.find(" answers where ") == line.npos ? line : line + kOtherOrder;
     if (complaint_.find("secret") == std::string::npos) complaint_ = full;  // It explains the most.
     for (std::uint32_t number = 0; number < ring_.nodes.size(); ++number) {
       const std::string begin =
           fmt::format("cannot connect to {} at {}: ", node_name(server_node(number)), ring_.nodes[number]);
-      if (line.starts_with(begin))
-        why_not_[number] = line.substr(begin.size(), line.rfind("; trying again") - begin.size());
+      if (line.starts_with(begin)) why_not_[number] = line.substr(begin.size());
     }
   }
 
