@@ -247,6 +247,14 @@ Status set_known_kinds(Columns& columns, const std::string& path, const ReadOpti
                           "are {}",
                           path, item.name, names_of(columns))};
     }
+    const bool says_label = !options.label_column.empty() || !options.columns.empty();
+    if (at == columns.list.size() && item.kind == Kind::kLabel && options.labels_needed && !says_label) {
+      return {Code::kUsage,
+              fmt::format(
+                  "{}: has no column \"{}\", the label that the model was trained with; --label-column can "
+                  "name another (its columns are {})",
+                  path, item.name, names_of(columns))};
+    }
     if (is_feature) columns.field_order.push_back(item.name);
   }
   for (std::size_t c = 0; c < found.size(); ++c) set_kind(found[c], columns.list[c]);
