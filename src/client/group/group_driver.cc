@@ -16,10 +16,8 @@ namespace thalweg {
 namespace {
 
 // Tells the other ranks, now and again, what this one waits for.
-void tell(std::uint64_t operation, const Exchange& exchange, GroupView& view) {
-  const Exchange::Waiting waiting = exchange.waiting();
-  view.control()->tell(operation, view.fabric_rank(waiting.peer),
-                       fmt::format("{}, {}", exchange.name(), waiting.step));
+void tell(std::uint64_t operation, const Exchange& exchange, GroupView& view, bool started) {
+  view.control()->tell(operation, view.fabric_rank(exchange.waiting().peer), what_waits(exchange, started));
 }
 
 // An operation that failed for a reason of this rank's own ends for all.
@@ -74,7 +72,7 @@ void GroupWork::State::end(Status how) {
 struct GroupDriver::Watch {
   // The operation has begun.
   Watch(GroupView& view, const GroupPlace& place, Duration its_timeout)
-      : at{place.kind, place.sequence}, timeout(its_timeout) {
+      : at{place.kind, place.sequence}, started(place.is_started()), timeout(its_timeout) {
     if (GroupControl* control = view.control()) operation = control->enter();
   }
   void end(const Exchange& exchange, GroupView& view) {
@@ -101,6 +99,7 @@ struct GroupDriver::Watch {
   Instant next() const { return std::min(deadline, tell_at); }
 
   CallNote::Place at;
+  bool started;
   Duration timeout;
   std::uint64_t operation = 0;  // As GroupControl numbers it.
   Instant deadline{};
@@ -264,10 +263,11 @@ bool GroupDriver::run_here(Exchange& exchange, GroupView& view, Watch& watch) {
     const Instant now = live_now();
     watch.wait(now, exchange, view);
     if (watch.deadline <= now) {
-      fail_late(exchange, view, watch.timeout);
+      fail_late(exchange, view, watch.timeout, watch.started);
       break;
     }
-    if (watch.tell(now, exchange, view) && view.control()) tell(watch.operation, exchange, view);
+    if (watch.tell(now, exchange, view) && view.control())
+      tell(watch.operation, exchange, view, watch.started);
     fabric_->wait(watch.next());
   }
   return true;
@@ -378,7 +378,7 @@ Instant GroupDriver::tell_of(const std::vector<std::unique_ptr<Running>>& all, I
       std::find_if(all.begin(), all.end(), [](const auto& running) { return running->watch.has_value(); });
   if (!fabric_->control() || first == all.end()) return kNever;
   if (now >= tell_at_) {
-    tell((*first)->watch->operation, *(*first)->exchange, *(*first)->job.view);
+    tell((*first)->watch->operation, *(*first)->exchange, *(*first)->job.view, (*first)->watch->started);
     tell_at_ = now + GroupControl::kTellEvery;
   }
   return tell_at_;
@@ -465,7 +465,7 @@ bool GroupDriver::advance(Running& running, Instant now) {
   if (advance_or_fail(*running.exchange, *job.view, fabric_->any_lost())) return true;
   watch.tell(now, *running.exchange, *job.view);
   if (now < watch.deadline) return false;
-  fail_late(*running.exchange, *job.view, watch.timeout);
+  fail_late(*running.exchange, *job.view, watch.timeout, watch.started);
   return true;
 }
 

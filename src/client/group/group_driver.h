@@ -42,6 +42,9 @@ struct GroupPlace {
   std::uint16_t first_channel = 0;  // Of the view's.
   std::uint16_t channels = 1;
   std::uint64_t lane = 0;  // Point to point: which peer and way; their channel is the same.
+  bool is_started() const {
+    return first_channel >= GroupChannels::kStarted && first_channel < GroupChannels::kPointToPoint;
+  }
   // Whether one of a group must wait for the other.
   bool shares_with(const GroupPlace& other) const {
     return lane == other.lane && first_channel < other.first_channel + other.channels &&

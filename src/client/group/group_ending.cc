@@ -50,12 +50,15 @@ bool advance_or_fail(Exchange& exchange, GroupView& view, bool any_lost) {
   return true;
 }
 
-void fail_late(Exchange& exchange, GroupView& view, Duration timeout) {
+std::string what_waits(const Exchange& exchange, bool started) {
+  return fmt::format("{}{}, {}", exchange.name(), started ? ", started" : "", exchange.waiting().step);
+}
+
+void fail_late(Exchange& exchange, GroupView& view, Duration timeout, bool started) {
   const Exchange::Waiting waiting = exchange.waiting();
   const double seconds = std::chrono::duration<double>(timeout).count();
   if (GroupControl* control = view.control()) {
-    const Verdict verdict =
-        control->accuse(view.fabric_rank(waiting.peer), fmt::format("{}, {}", exchange.name(), waiting.step));
+    const Verdict verdict = control->accuse(view.fabric_rank(waiting.peer), what_waits(exchange, started));
     const std::string why = fmt::format("not done within {} s: {}", seconds, verdict.status.message());
     exchange.fail(ended_for(exchange, {verdict.status.code(), why}));
     return;

@@ -1,6 +1,7 @@
 // Ranks that call different things learn it from each other, not from the end of a timeout.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
@@ -127,6 +128,24 @@ TEST(GroupMismatchIn, PartsOfAnAllToAllIsFoundByTheReceiver) {
     EXPECT_EQ(on_joined(2, GroupTransport::kTcp, body), "");
     EXPECT_EQ(on_joined(2, GroupTransport::kShm, body), "");
   }
+}
+
+TEST(GroupMismatchIn, StartingIsToldAtTheDeadline) {
+  GroupOptions options;
+  options.size = 2;
+  options.timeout = std::chrono::seconds(1);
+  EXPECT_EQ(on_joined(options,
+                      [](Group& group) -> std::string {
+                        std::vector<float> data(10, 1);
+                        const Status status = group.rank() == 0
+                                                  ? group.all_reduce(std::span(data))
+                                                  : group.all_reduce_async(std::span(data)).wait();
+                        const bool tells = status.message().find(
+                                               "rank 1 (all-reduce #0 of 10 f32 (sum) by "
+                                               "recursive-doubling, started, ") != std::string::npos;
+                        return status.code() == Code::kTimeout && tells ? "" : "said: " + status.message();
+                      }),
+            "");
 }
 
 TEST(GroupMismatchIn, SplitGroupsIsTheirsAlone) {
