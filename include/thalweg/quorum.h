@@ -103,8 +103,8 @@ class QuorumClient {
 struct QuorumNodeStatus {
   std::uint32_t number = 0;
   std::string address;
-  bool answers = false;  // Else nothing below is known, but for
-  std::string why;       // why not, as far as the client met anything.
+  bool answers = false;
+  std::string why;  // It has no answer, as far as the client met anything. Nothing below is known then.
   // Of what the node was told: which nodes in which order, N, R, W. Those of another one do not hear it.
   std::uint64_t ring = 0;
   std::uint32_t replicas = 0, read = 0, write = 0;

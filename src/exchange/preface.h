@@ -23,8 +23,7 @@ struct Preface {
   std::uint8_t reduction = 0;  // Reduction, kMonoid or kOrderedMonoid.
   std::uint32_t element_bytes = 0;
   std::uint32_t root = 0;
-  std::uint64_t count =
-      0;  // All-to-all: of what goes from the one rank to the other, 0 where both are meant.
+  std::uint64_t count = 0;  // All-to-all: of what goes from one rank to the other, 0 where both are meant.
   std::uint64_t sequence = 0;
   std::uint32_t ranks = 0;
   std::uint32_t route = 0;      // Route::id.

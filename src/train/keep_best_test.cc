@@ -232,9 +232,10 @@ TEST_F(KeepBestOfCheckpoints, IsThatOfTheWholeTrainingFromEachOfThem) {
   EXPECT_LE(paths_of("best-").size(), calm_.kept_epoch);
   options_.checkpoint.directory.clear();
   options_.checkpoint.every_steps = 0;
-  for (const std::string& path : kept) {
-    SCOPED_TRACE(path);
-    expect_as_calm(go_on(8, path));
+  const std::size_t apart = (kept.size() + 7) / 8;  // There are the more of them the longer a pass takes.
+  for (std::size_t at = 0; at < kept.size(); at += apart) {
+    SCOPED_TRACE(kept[at]);
+    expect_as_calm(go_on(8, kept[at]));
   }
   const std::string before = std::exchange(options_.checkpoint.directory, folder_ / "others");
   options_.checkpoint.every_steps = 2;

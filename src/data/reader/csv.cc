@@ -13,8 +13,7 @@ namespace {
 
 constexpr const char* kHeaderExpected =
     "a row: this is the header again, as in files that were joined; name them one by one instead, or leave "
-    "it "
-    "out by --on-bad-row skip:1";
+    "it out by --on-bad-row skip:1";
 
 class CsvParser final : public LineParser<CsvParser> {
  public:
