@@ -106,7 +106,7 @@ Result<Stragglers> Stragglers::parse(std::string_view text) {
   if (!among || !rest.starts_with(",x")) return unknown;
   rest.remove_prefix(2);
   const auto times = take_number(rest);
-  if (!times || !rest.empty() || *times > kTimesMax) return unknown;
+  if (!times || !rest.empty() || *times <= 0 || *times > kTimesMax) return unknown;
   const bool whole = *count == std::floor(*count) && *among == std::floor(*among);
   if (!whole || *among < 1 || *among > kTimesMax || *count > *among) return unknown;
   return Stragglers{static_cast<std::uint32_t>(*count), static_cast<std::uint32_t>(*among), *times};

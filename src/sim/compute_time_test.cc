@@ -54,8 +54,8 @@ TEST(Stragglers, AreTheFirstOfEachSoMany) {
   EXPECT_EQ(some->times_of(0), 4);
   EXPECT_EQ(some->times_of(3), 1);
   EXPECT_EQ(some->times_of(4), 4);
-  for (const char* text :
-       {"", "1", "1 of", "1 of 4", "1 of 4 x4", "5 of 4, x2", "1 of 0, x2", "0.5 of 2, x2", "1 of 4, x"})
+  for (const char* text : {"", "1", "1 of", "1 of 4", "1 of 4 x4", "5 of 4, x2", "1 of 0, x2", "0.5 of 2, x2",
+                           "1 of 4, x", "1 of 4, x0"})
     EXPECT_FALSE(Stragglers::parse(text)) << text;
 }
 

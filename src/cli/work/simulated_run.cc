@@ -65,6 +65,13 @@ Status take_room(const Options& options, TrainSimulation& out) {
   return ok_status();
 }
 
+Result<double> bandwidth_in(const std::string& text) {
+  const auto bytes = parse_size(text, "--bandwidth");
+  if (!bytes) return bytes.status();
+  if (*bytes > 0) return static_cast<double>(*bytes);
+  return Status(Code::kUsage, "--bandwidth 0: expected bytes a second above 0; unset is no limit");
+}
+
 }  // namespace
 
 Result<TrainerOptions> wanted_simulated_training(const Options& options) {
@@ -84,7 +91,7 @@ Result<TrainerOptions> wanted_simulated_training(const Options& options) {
 Status check_simulation_option(std::string_view name, const std::string& text) {
   if (name == "compute") return sim::ComputeTime::parse(text).status();
   if (name == "straggler") return sim::Stragglers::parse(text).status();
-  if (name == "bandwidth") return parse_size(text, "--bandwidth").status();
+  if (name == "bandwidth") return bandwidth_in(text).status();
   if (name == kRoom) return open_room(text).status();
   return ok_status();
 }
@@ -101,9 +108,9 @@ Result<TrainSimulation> wanted_simulation(const Options& options) {
   }
   out.latency = duration_of(options.real("latency"));
   if (const auto text = options.maybe_text("bandwidth")) {
-    const auto bytes = parse_size(*text, "--bandwidth");
-    if (!bytes) return bytes.status();
-    out.bytes_per_second = static_cast<double>(*bytes);
+    const auto bandwidth = bandwidth_in(*text);
+    if (!bandwidth) return bandwidth.status();
+    out.bytes_per_second = *bandwidth;
   }
   out.stop_after = duration_of(options.maybe_real("stop-after").value_or(0));
   if (Status status = take_room(options, out); !status.ok()) return status;
