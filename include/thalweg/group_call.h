@@ -38,9 +38,10 @@ class RouteChoice {
 // How elements combine: a built-in reduction, or one of your own.
 class Combine {
  public:
-  Combine(Reduction reduction = Reduction::kSum)
-      : reduction_(reduction) {}                      // NOLINT(google-explicit-constructor)
-  Combine(const Monoid& monoid) : monoid_(monoid) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor)
+  Combine(Reduction reduction = Reduction::kSum) : reduction_(reduction) {}
+  Combine(const Monoid& monoid) : monoid_(monoid) {}
+  // NOLINTEND(google-explicit-constructor)
   Reduction reduction() const { return reduction_; }
   const Monoid& monoid() const { return monoid_; }  // Without `combine` where the reduction counts.
 

@@ -15,6 +15,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* NOLINTBEGIN(modernize-use-using,readability-identifier-naming): this is C. */
 
 #define THALWEG_ABI_VERSION 2
 /* Of the library in use; a program that was built for another one should stop. */
@@ -263,6 +264,7 @@ thalweg_code thalweg_gradients_wait_all(thalweg_gradients* gradients);
 /* While none is under way. */
 void thalweg_gradients_stats(const thalweg_gradients* gradients, thalweg_gradient_stats* stats);
 
+/* NOLINTEND(modernize-use-using,readability-identifier-naming) */
 #ifdef __cplusplus
 }
 #endif

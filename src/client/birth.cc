@@ -15,7 +15,7 @@ void count_fork() { forks.fetch_add(1, std::memory_order_relaxed); }
 }  // namespace
 
 Birth::Birth() : forks_(forks.load(std::memory_order_relaxed)) {
-  [[maybe_unused]] static const int counts = pthread_atfork(nullptr, nullptr, count_fork);
+  [[maybe_unused]] static const int kCounts = pthread_atfork(nullptr, nullptr, count_fork);
 }
 
 bool Birth::elsewhere() const { return forks_ != forks.load(std::memory_order_relaxed); }

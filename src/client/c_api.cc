@@ -20,7 +20,7 @@ struct thalweg_sparse_rows {
 
 namespace {
 
-using namespace thalweg::c_api;
+using namespace thalweg::c_api;  // NOLINT(google-build-using-namespace)
 using thalweg::Code;
 using thalweg::Status;
 

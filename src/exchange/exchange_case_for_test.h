@@ -298,7 +298,7 @@ class CaseBuffers {
   // Empty, or what is wrong.
   std::string check() const {
     if (has_out_ && !expected_.empty() &&
-        std::memcmp(out_storage_.data() + kMargin + out_offset_, expected_.data(), expected_.size())) {
+        std::memcmp(out_storage_.data() + kMargin + out_offset_, expected_.data(), expected_.size()) != 0) {
       std::size_t at = 0;
       while (out_storage_[kMargin + out_offset_ + at] == expected_[at]) ++at;
       return "rank " + std::to_string(rank_) + ": element " + std::to_string(at / bytes(1)) + " is wrong";

@@ -123,17 +123,19 @@ class Computing : public AskNode, public Computation {
   Computing() : AskNode({kEcho}, 100, 1) { finishes = false; }
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override {
     AskNode::on_frame(now, from, std::move(frame), out);
-    answers = answered();
+    answers_ = answered();
   }
   void on_time(Instant now, Transport& out) override {
     AskNode::on_time(now, out);
-    wants_work = true;
+    wants_work_ = true;
   }
-  Computation* take_work() override { return std::exchange(wants_work, false) && !begun ? begin() : nullptr; }
+  Computation* take_work() override {
+    return std::exchange(wants_work_, false) && !begun_ ? begin() : nullptr;
+  }
   void compute() override {
     const Instant until = kClock.now() + 60s;
-    while (answers < 100 && kClock.now() < until) std::this_thread::sleep_for(1ms);
-    answered_meanwhile = answers;
+    while (answers_ < 100 && kClock.now() < until) std::this_thread::sleep_for(1ms);
+    answered_meanwhile = answers_;
   }
   void on_computed(Instant, Transport&) override { computed = true; }
 
@@ -142,12 +144,12 @@ class Computing : public AskNode, public Computation {
 
  private:
   Computation* begin() {
-    begun = true;
+    begun_ = true;
     return this;
   }
-  std::atomic<std::uint32_t> answers{0};
-  bool wants_work = false;
-  bool begun = false;
+  std::atomic<std::uint32_t> answers_{0};
+  bool wants_work_ = false;
+  bool begun_ = false;
 };
 
 TYPED_TEST(Driver, TurnsGoOnWhileANodeComputes) {

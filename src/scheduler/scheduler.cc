@@ -368,9 +368,9 @@ void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   const std::size_t wanted =
       map_.shards.size() - (THALWEG_BUG(kBarrierEarly) && map_.shards.size() > 1 ? 1 : 0);
   const bool held_by_none = map_.closing && id != kLastBarrier && id != kLoadedBarrier;
-  const bool waits_for_observer =
-      opens_by_observer(id) &&
-      !(id == kLoadedBarrier ? THALWEG_BUG(kLoadAwaitedByNone) : THALWEG_BUG(kLookAwaitedByNone));
+  const bool waits_for_observer = opens_by_observer(id) &&
+                                  !(id == kLoadedBarrier && THALWEG_BUG(kLoadAwaitedByNone)) &&
+                                  !(id != kLoadedBarrier && THALWEG_BUG(kLookAwaitedByNone));
   barrier.open = barrier.open || (waits_for_observer ? watches : barrier.arrived.size() >= wanted);
   if (held_by_none) THALWEG_REACHED(kEndAsked);
   if (barrier.open || held_by_none) {

@@ -15,11 +15,11 @@ namespace thalweg {
 namespace {
 
 RuleSpec parse_rule(std::istringstream& line) {
-  static const std::map<std::string, RuleKind> kinds = {
+  static const std::map<std::string, RuleKind> kKinds = {
       {"sgd", RuleKind::kSgd},         {"momentum", RuleKind::kMomentum}, {"nesterov", RuleKind::kNesterov},
       {"adagrad", RuleKind::kAdagrad}, {"rmsprop", RuleKind::kRmsprop},   {"adam", RuleKind::kAdam},
       {"adamw", RuleKind::kAdamW}};
-  static const std::map<std::string, float RuleSpec::*> numbers = {
+  static const std::map<std::string, float RuleSpec::*> kNumbers = {
       {"rate", &RuleSpec::rate},
       {"l2", &RuleSpec::l2},
       {"momentum", &RuleSpec::momentum},
@@ -30,8 +30,8 @@ RuleSpec parse_rule(std::istringstream& line) {
   RuleSpec rule;
   std::string word;
   line >> word;
-  rule.kind = kinds.at(word);
-  for (float value = 0; line >> word >> value;) rule.*numbers.at(word) = value;
+  rule.kind = kKinds.at(word);
+  for (float value = 0; line >> word >> value;) rule.*kNumbers.at(word) = value;
   return rule;
 }
 

@@ -362,6 +362,7 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     if (Status failed = model_->failure(); !failed.ok()) co_return failed;
     const Batch& rows = batch->batch.rows();
     if (is_of_score(spec_.model.loss)) {
+      // NOLINTNEXTLINE(bugprone-use-after-move): it is given away in the last turn.
       summary.add(scores_, rows.labels, rows.weights);
     } else {
       summary.add_classes(scored.sum, scores_, rows.labels, rows.weights);

@@ -249,7 +249,7 @@ void TrainJob::add_cut_short(std::uint32_t from) {
     EpochNumbers numbers = monitor_->epoch_numbers(epoch);
     numbers.cut_short = true;
     numbers.has_valid = false;
-    add_pass(std::move(numbers));
+    add_pass(numbers);
   }
 }
 
@@ -257,7 +257,7 @@ void TrainJob::add_pass(EpochNumbers numbers) {
   numbers.ended = now();
   const std::lock_guard lock(epochs_mutex_);
   if (!epochs_.empty()) numbers.steps_before = epochs_.back().steps_before + epochs_.back().steps;
-  epochs_.push_back(std::move(numbers));
+  epochs_.push_back(numbers);
 }
 
 std::map<std::string, double> TrainJob::metrics() const {

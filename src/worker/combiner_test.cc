@@ -56,7 +56,10 @@ struct Started {
   explicit Started(std::uint32_t of = 8, std::uint32_t begin = 0) {
     combiner.reset(tables(), of, shards(begin, of));
   }
-  void add(Frame frame) { combiner.add(kNow, worker_node(frame.head.shard.value), std::move(frame)); }
+  void add(Frame frame) {
+    const NodeId from = worker_node(frame.head.shard.value);
+    combiner.add(kNow, from, std::move(frame));
+  }
   std::vector<Combiner::Batch> take(Duration after = {}) { return combiner.take(kNow + after); }
   Combiner combiner;
 };

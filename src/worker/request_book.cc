@@ -80,7 +80,8 @@ void RequestBook::send_slices(const std::shared_ptr<Request>& request, std::size
     frame.head.ranges = one.ranges;
     frame.first = std::move(one.payload.keys);
     frame.second = std::move(one.payload.values);
-    send_part(request, position++, *owner_of(map(), frame.head), std::move(frame));
+    const NodeId owner = *owner_of(map(), frame.head);
+    send_part(request, position++, owner, std::move(frame));
   }
 }
 
@@ -107,12 +108,14 @@ void RequestBook::begin(StoreCall call, ShardId shard, std::uint32_t owner_epoch
       frame.head.step = call.step;
       frame.first = Bytes::of(call.text);
       return send_part(open(RequestKind::kReport), 0, kScheduler, std::move(frame));
-    case StoreCall::Kind::kScan:
+    case StoreCall::Kind::kScan: {
       frame.head = {};
       frame.head.op = Op::kScan;
       frame.head.table = call.table;
       frame.head.ranges = only(call.range);
-      return send_part(open(RequestKind::kScan), 0, *owner_of(map(), frame.head), std::move(frame));
+      const NodeId owner = *owner_of(map(), frame.head);
+      return send_part(open(RequestKind::kScan), 0, owner, std::move(frame));
+    }
     case StoreCall::Kind::kCount: {
       const auto request = open(RequestKind::kCount);
       request->table = call.table;
@@ -127,7 +130,8 @@ void RequestBook::begin(StoreCall call, ShardId shard, std::uint32_t owner_epoch
       frame.first = Bytes(call.keys.values(), std::as_bytes(std::span(*call.keys.values())));
       if ((call.flags & frame_flags::kState) != 0) frame.first = Bytes::of(call.text);
       frame.second = Bytes(call.grads.owner(), std::as_bytes(call.grads.span()));
-      return send_part(open(RequestKind::kLoad), 0, *owner_of(map(), frame.head), std::move(frame));
+      const NodeId owner = *owner_of(map(), frame.head);
+      return send_part(open(RequestKind::kLoad), 0, owner, std::move(frame));
     }
     case StoreCall::Kind::kYield:
       THALWEG_CHECK(false, "a yield is nobody's to answer");

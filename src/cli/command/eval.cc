@@ -178,7 +178,7 @@ Status run_eval(const Options& options, Output& out) {
   if (options.has("by")) tell_of_groups(options, kept.groups, out, json);
   if (options.has("bins")) tell_of_bins(options, kept.auc, out, json);
   json["seconds"] = scored.seconds;
-  out.json(std::move(json));
+  out.json(json);
   return ok_status();
 }
 

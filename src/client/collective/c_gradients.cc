@@ -13,7 +13,7 @@ struct thalweg_gradients {
 
 namespace {
 
-using namespace thalweg::c_api;
+using namespace thalweg::c_api;  // NOLINT(google-build-using-namespace)
 using thalweg::Code;
 using thalweg::GradientOptions;
 using thalweg::Status;

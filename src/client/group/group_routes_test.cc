@@ -362,9 +362,9 @@ std::string all_reduce_by(const std::string& name, std::uint32_t ranks) {
     for (int again = 0; again < 2; ++again) {
       std::vector<double> data(1003, group.rank() + 1);
       if (Status s = group.all_reduce(std::span(data), {}, *route); !s.ok()) return s.message();
-      if (data != std::vector<double>(1003, ranks * (ranks + 1) / 2)) return "wrong sum";
+      if (data != std::vector<double>(1003, ranks * (ranks + 1.0) / 2)) return "wrong sum";
       if (Status s = group.all_reduce_async(std::span(data), {}, *route).wait(); !s.ok()) return s.message();
-      if (data != std::vector<double>(1003, ranks * ranks * (ranks + 1) / 2)) return "wrong sum of sums";
+      if (data != std::vector<double>(1003, ranks * ranks * (ranks + 1.0) / 2)) return "wrong sum of sums";
     }
     return "";
   });

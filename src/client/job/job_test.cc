@@ -141,7 +141,7 @@ TEST(Job, TheFirstProgramToFailEndsTheJobAndNoneIsLeft) {
   auto witness = std::make_shared<int>(7);
   Job job = started(options(Consistency::sync()));
   const Status status = job.run([witness](Store& store) -> Task<Status> {
-    const auto mine = witness;
+    const auto mine = witness;  // NOLINT(performance-unnecessary-copy-initialization)
     if (store.shard() == ShardId{3}) co_return Status(Code::kData, "rows.txt:7: bad row");
     co_return (co_await store.barrier({0, 0})).status;
   });

@@ -16,7 +16,7 @@ namespace {
 // Row i: label i, i % 4 entries of which some have values, a weight now and then.
 class CountedRows {
  public:
-  CountedRows(std::uint32_t rows, bool hesitates = false) : rows_(rows), hesitates_(hesitates) {}
+  explicit CountedRows(std::uint32_t rows, bool hesitates = false) : rows_(rows), hesitates_(hesitates) {}
   Result<std::size_t> read(std::size_t rows_max, Batch& out) {
     if (hesitates_ && ++calls_ % 3 == 0) return Status(Code::kRetry, "later");
     out.clear();

@@ -40,15 +40,15 @@ std::vector<float> decoded(const Codec& codec, const EncodedBytes& bytes, std::s
 
 class CodecTest : public testing::TestWithParam<const char*> {
  protected:
-  std::unique_ptr<Codec> codec = make_codec(*parse_codec(GetParam()));
+  std::unique_ptr<Codec> codec_ = make_codec(*parse_codec(GetParam()));
 };
 
 TEST_P(CodecTest, WhatIsSentAndWhatIsLeftMakeTheGradient) {
   for (const std::size_t count : {0, 1, 2, 7, 8, 9, 255, 256, 257, 1024, 1025, 5000, 16384, 33000}) {
     const std::vector<float> gradient = draw(count, count + 1), before = draw(count, count + 2);
     std::vector<float> residual = before;
-    const EncodedBytes bytes = encoded(*codec, gradient, residual);
-    const std::vector<float> sent = decoded(*codec, bytes, count);
+    const EncodedBytes bytes = encoded(*codec_, gradient, residual);
+    const std::vector<float> sent = decoded(*codec_, bytes, count);
     for (std::size_t i = 0; i < count; ++i) {
       const float whole = gradient[i] + before[i];
       // The residual is one subtraction from the whole.
@@ -60,38 +60,38 @@ TEST_P(CodecTest, WhatIsSentAndWhatIsLeftMakeTheGradient) {
 TEST_P(CodecTest, AddsWithAFactorToWhatIsThere) {
   const std::vector<float> gradient = draw(1500, 1);
   std::vector<float> none, sum(1500, 2.0f);
-  const EncodedBytes bytes = encoded(*codec, gradient, none);
-  const std::vector<float> sent = decoded(*codec, bytes, 1500);
-  ASSERT_TRUE(codec->decode_add(bytes, kRound, 0.5f, sum).ok());
+  const EncodedBytes bytes = encoded(*codec_, gradient, none);
+  const std::vector<float> sent = decoded(*codec_, bytes, 1500);
+  ASSERT_TRUE(codec_->decode_add(bytes, kRound, 0.5f, sum).ok());
   for (std::size_t i = 0; i < sum.size(); ++i) ASSERT_EQ(sum[i], 2.0f + 0.5f * sent[i]);
 }
 
 TEST_P(CodecTest, ZerosStayZeros) {
   const std::vector<float> gradient(1100);
   std::vector<float> residual(1100);
-  EXPECT_EQ(decoded(*codec, encoded(*codec, gradient, residual), 1100), gradient);
+  EXPECT_EQ(decoded(*codec_, encoded(*codec_, gradient, residual), 1100), gradient);
   EXPECT_EQ(residual, gradient);
 }
 
 TEST_P(CodecTest, WhatIsNotFiniteArrivesAndLeavesNoResidual) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     std::vector<float> gradient(10, bad), residual(10);
-    const std::vector<float> sent = decoded(*codec, encoded(*codec, gradient, residual), 10);
+    const std::vector<float> sent = decoded(*codec_, encoded(*codec_, gradient, residual), 10);
     EXPECT_TRUE(std::any_of(sent.begin(), sent.end(), [](float value) { return !std::isfinite(value); }));
     for (const float lost : residual) EXPECT_EQ(lost, 0.0f);
   }
 }
 
 TEST_P(CodecTest, SumsOfEncodingsDecodeToTheSum) {
-  const auto arithmetic = codec->arithmetic();
+  const auto arithmetic = codec_->arithmetic();
   if (!arithmetic) return;
   std::vector<float> none;
   const std::vector<float> a = draw(999, 1), b = draw(999, 2);
-  EncodedBytes bytes = encoded(*codec, a, none);
-  const EncodedBytes other = encoded(*codec, b, none);
-  const std::vector<float> sent_a = decoded(*codec, bytes, 999), sent_b = decoded(*codec, other, 999);
+  EncodedBytes bytes = encoded(*codec_, a, none);
+  const EncodedBytes other = encoded(*codec_, b, none);
+  const std::vector<float> sent_a = decoded(*codec_, bytes, 999), sent_b = decoded(*codec_, other, 999);
   arithmetic->apply(bytes.data(), bytes.data(), other.data(), bytes.size() / arithmetic->element_bytes);
-  const std::vector<float> sum = decoded(*codec, bytes, 999);
+  const std::vector<float> sum = decoded(*codec_, bytes, 999);
   for (std::size_t i = 0; i < sum.size(); ++i) {
     const float wanted = sent_a[i] + sent_b[i];
     ASSERT_NEAR(sum[i], wanted, std::abs(wanted) * 0x1p-8f);
@@ -100,12 +100,12 @@ TEST_P(CodecTest, SumsOfEncodingsDecodeToTheSum) {
 
 TEST_P(CodecTest, RefusesAnotherLengthAndChangesNothing) {
   std::vector<float> residual(100), sum(100, 1.0f);
-  const EncodedBytes bytes = encoded(*codec, draw(100, 1), residual);
+  const EncodedBytes bytes = encoded(*codec_, draw(100, 1), residual);
   EncodedBytes longer = bytes;
   longer.push_back(std::byte{0});
-  EXPECT_EQ(codec->decode_add(longer, kRound, 1.0f, sum).code(), Code::kData);
+  EXPECT_EQ(codec_->decode_add(longer, kRound, 1.0f, sum).code(), Code::kData);
   const std::span<const std::byte> shorter(bytes.data(), bytes.size() - 1);
-  EXPECT_EQ(codec->decode_add(shorter, kRound, 1.0f, sum).code(), Code::kData);
+  EXPECT_EQ(codec_->decode_add(shorter, kRound, 1.0f, sum).code(), Code::kData);
   EXPECT_EQ(sum, std::vector<float>(100, 1.0f));
 }
 

@@ -56,11 +56,17 @@ using Half = Small<10>;
 using Brain = Small<7>;
 
 template <class T>
-constexpr bool is_small = !std::is_arithmetic_v<T>;
+constexpr bool kIsSmall = !std::is_arithmetic_v<T>;
+
+template <class V>
+bool is_nan(V value) {
+  if constexpr (std::is_floating_point_v<V>) return std::isnan(value);
+  return false;
+}
 
 template <class T>
 auto value_of(T x) {
-  if constexpr (is_small<T>) {
+  if constexpr (kIsSmall<T>) {
     return x.value();
   } else {
     return x;
@@ -68,7 +74,7 @@ auto value_of(T x) {
 }
 template <class T, class V>
 T rounded(V value) {
-  if constexpr (is_small<T>) {
+  if constexpr (kIsSmall<T>) {
     return T::nearest(value);
   } else {
     return value;
@@ -84,7 +90,7 @@ V combined(Reduction reduction, V a, V b) {
       return a * b;
     case Reduction::kMin:
     case Reduction::kMax: {
-      if (a != a || b != b) return std::numeric_limits<V>::quiet_NaN();
+      if (is_nan(a) || is_nan(b)) return std::numeric_limits<V>::quiet_NaN();
       bool first = reduction == Reduction::kMin ? a < b : a > b;
       if constexpr (std::is_floating_point_v<V>) {
         if (a == b) first = std::signbit(a) == (reduction == Reduction::kMin);
@@ -105,7 +111,7 @@ V combined(Reduction reduction, V a, V b) {
 template <class T>
 bool same(T a, T b) {
   const auto va = value_of(a), vb = value_of(b);
-  if (va != va || vb != vb) return va != va && vb != vb;
+  if (is_nan(va) || is_nan(vb)) return is_nan(va) && is_nan(vb);
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 

@@ -82,6 +82,7 @@ TYPED_TEST(SemiringTest, SumsHaveTheSameBitsInAnyOrder) {
                     order);
     ranks.all_reduce(arithmetic_of<S>(), vectors);
     for (const auto& vector : vectors)
+      // NOLINTNEXTLINE(bugprone-suspicious-string-compare)
       RC_ASSERT(std::memcmp(vector.data(), sum.data(), sum.size() * sizeof(T)) == 0);
   }));
 }

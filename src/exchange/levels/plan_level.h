@@ -19,6 +19,7 @@ enum class LevelWay : std::uint8_t {
 
 struct PlanLevel {
   PlanLevel() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor)
   PlanLevel(std::uint32_t each, LevelWay by = LevelWay::kRing) : size(each), way(by) {}
   // Groups of these sizes.
   static PlanLevel of(std::vector<std::uint32_t> groups, LevelWay by = LevelWay::kRing);

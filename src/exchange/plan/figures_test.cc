@@ -319,7 +319,7 @@ TEST(Figures, EveryOperationIsRightOnEveryRoom) {
 }
 
 TEST(Figures, AThousandRanksTakeTheTimeOfTheFormulas) {
-  constexpr std::uint32_t n = 1000;
+  const std::uint32_t n = 1000;
   const Topology room = uniform(n, "10Gbit/s", "1us");
   const double bytes = 100e6, whole = bytes / 1.25e9;
   const double ring = run(room, all_reduce(n, 100 * kMB), "ring", false).seconds;

@@ -48,12 +48,12 @@ class Fields {
     return at == of.end() || at->is_null() ? nullptr : &*at;
   }
   const Json& object(const Json& of, const char* name) {
-    static const Json empty = Json::object();
-    return like(empty, of, name, "an object");
+    static const Json kEmpty = Json::object();
+    return like(kEmpty, of, name, "an object");
   }
   const Json& list(const Json& of, const char* name) {
-    static const Json empty = Json::array();
-    return like(empty, of, name, "a list");
+    static const Json kEmpty = Json::array();
+    return like(kEmpty, of, name, "a list");
   }
   // Absent ones are 0, as the gateway leaves those out.
   std::uint64_t number(const Json& of, const char* name) {

@@ -49,9 +49,9 @@ Result<std::uint16_t> Tcp::Impl::listen_on(const SocketAddress& address) {
 // Who cannot be called by the local way is called by TCP.
 void Tcp::Impl::listen_beside(const SocketAddress& address) {
   Result<Listener> local = listen_locally(address, options_.socket_buffer_bytes);
+  const std::string why = local ? "the socket cannot be watched" : local.status().message();
   if (local && watch(*std::move(local))) return;
-  log(fmt::format("nodes of this machine reach {} by TCP alone: {}", to_text(address),
-                  local ? "the socket cannot be watched" : local.status().message()));
+  log(fmt::format("nodes of this machine reach {} by TCP alone: {}", to_text(address), why));
 }
 
 bool Tcp::Impl::watch(Listener listener) {

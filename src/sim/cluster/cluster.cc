@@ -314,6 +314,7 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
   const bool must_arrive =
       (sign_of_life && now_ - from.heard > kSilenceMax) || doubts || (looks_on && !plan_.judged);
   const Fate fate = network_.send(now_, link, std::move(frame), must_arrive, arrivals_);
+  // NOLINTNEXTLINE(bugprone-use-after-move): its head is as it was.
   if (trace_ && fate != Fate::kSent) trace_(loss_line(now_, from.id, to, frame, fate));
   const std::uint32_t connection = must_arrive ? kAnyConnection : network_.connection(link);
   for (Network::Arrival& arrival : arrivals_) {

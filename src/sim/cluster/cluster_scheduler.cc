@@ -106,10 +106,13 @@ bool Cluster::open_state() {
   if (home.etcd) {
     auto kept = take_lead(*home.etcd, home.number(plan_.seed));
     const Code code = kept.status().code();
-    if (kept) home.kept = *std::move(kept);
-    if (!kept && code != Code::kTimeout && code != Code::kRetry)
-      findings_.add(Checker::kTakeOver, "etcd's state cannot be opened: " + kept.status().message());
-    return kept.ok();
+    if (!kept) {
+      if (code != Code::kTimeout && code != Code::kRetry)
+        findings_.add(Checker::kTakeOver, "etcd's state cannot be opened: " + kept.status().message());
+      return false;
+    }
+    home.kept = *std::move(kept);
+    return true;
   }
   if (home.random.chance(0.3)) home.disk.fail_operation(home.disk.operations() + 1 + home.random.below(30));
   for (int attempt = 0;; ++attempt) {

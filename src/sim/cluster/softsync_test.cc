@@ -104,7 +104,8 @@ Learned learn(Learners all) {
 TEST(Softsync, StalenessIsWhatTheLawSays) {
   constexpr std::uint32_t kSteps = 300;
   for (const std::uint32_t n : {1u, 2u, 15u, 30u}) {
-    const double law = (kLearners - 1.0) / (kLearners / n);
+    const std::uint32_t pushes_at_once = kLearners / n;
+    const double law = (kLearners - 1.0) / pushes_at_once;
     const Learned even = learn(learners(Consistency::softsync(n), 0.05, kSteps));
     EXPECT_EQ(even.pushes(), kLearners * kSteps);
     EXPECT_NEAR(even.mean(), law, 0.02 * law) << n;

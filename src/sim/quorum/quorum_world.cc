@@ -94,6 +94,7 @@ void QuorumWorld::send(std::uint32_t from, NodeId to, Frame frame) {
   const std::uint32_t place = place_of(to);
   arrivals_.clear();
   const Fate fate = network_.send(now_, {from, place}, std::move(frame), false, arrivals_);
+  // NOLINTNEXTLINE(bugprone-use-after-move): its head is as it was.
   if (trace_ && fate != Fate::kSent) trace_(loss_line(now_, processes_[from].id, to, frame, fate));
   for (Network::Arrival& arrival : arrivals_) {
     queue_.push(now_ + arrival.after,

@@ -155,8 +155,8 @@ void TrainJob::end_by_checkpoint(Cluster& cluster) {
 Status TrainJob::with_way_on(Status status) const {
   if (keeper_->newest().empty()) return status;
   const std::string& command = options_.checkpoint.resume_command;
-  return with_hint(std::move(status), fmt::format("go on from {} by {}", keeper_->newest(),
-                                                  command.empty() ? "the same with --resume auto" : command));
+  return with_hint(status, fmt::format("go on from {} by {}", keeper_->newest(),
+                                       command.empty() ? "the same with --resume auto" : command));
 }
 
 }  // namespace thalweg

@@ -80,7 +80,7 @@ PassHistory history_from_text(std::string_view text) {
     for (const Json& pass : json.at("passes")) {
       EpochNumbers next = pass_from(pass);
       if (!out.passes.empty()) next.steps_before = out.passes.back().steps_before + out.passes.back().steps;
-      out.passes.push_back(std::move(next));
+      out.passes.push_back(next);
     }
   } catch (const Json::exception&) {
     return {};
