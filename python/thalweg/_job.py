@@ -141,32 +141,38 @@ class Job:
         thrown: list[BaseException] = []
         stopped = threading.Event()
 
+        # Of each program; Thread.join() forgets threads that run on when a signal ends it (python/cpython#90882).
+        over = [threading.Event() for _ in range(self.data_shards)]
+
         def work(shard: int) -> None:
-            if stopped.is_set():
-                return
-            store = self.store(shard)
             try:
-                program(store)
-            except BaseException as error:
-                thrown.append(error)
-            finally:
+                if stopped.is_set():
+                    return
+                store = self.store(shard)
                 try:
-                    store.end_work()
-                except Exception as error:
+                    program(store)
+                except BaseException as error:
                     thrown.append(error)
+                finally:
+                    try:
+                        store.end_work()
+                    except Exception as error:
+                        thrown.append(error)
+            finally:
+                over[shard].set()
 
         workers = [threading.Thread(target=work, args=(shard,)) for shard in range(self.data_shards)]
         try:
             for worker in workers:
                 worker.start()
-            for worker in workers:
-                worker.join()
+            for event in over:
+                _wait(event)
         except BaseException:
             stopped.set()
             self._core.stop_calls(True)
-            for worker in workers:
-                if worker.is_alive():
-                    worker.join()
+            for worker, event in zip(workers, over):
+                if worker.ident is not None:
+                    _wait(event)
             self._core.stop_calls(False)
             raise
         if thrown:
@@ -198,6 +204,12 @@ class Job:
             return self._names[table]
         whole(table, "table", 0, len(self._tables))
         return table
+
+
+def _wait(event: threading.Event) -> None:
+    """A signal that comes just before a wait does not end it, so that none is long."""
+    while not event.wait(0.1):
+        pass
 
 
 def _floats(grads: Any) -> np.ndarray:
