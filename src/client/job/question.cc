@@ -11,6 +11,7 @@
 #include "net/real_clock.h"
 #include "net/socket/address.h"
 #include "net/tcp/tcp.h"
+#include "net/tcp/trying_again.h"
 
 namespace thalweg {
 namespace {
@@ -59,12 +60,11 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
   return no_answer("a scheduler", options, complaint);
 }
 
-Status no_answer(std::string_view whom, const NodeOptions& options, std::string complaint) {
-  constexpr std::string_view kAgain = "; trying again";  // Which is over.
-  if (complaint.ends_with(kAgain)) complaint.resize(complaint.size() - kAgain.size());
+Status no_answer(std::string_view whom, const NodeOptions& options, const std::string& complaint) {
   const double waited_s = std::chrono::duration<double>(options.patience).count();
-  return {Code::kTimeout, fmt::format("no answer from {} at {} in {:.1f} s{}{}", whom, options.scheduler,
-                                      waited_s, complaint.empty() ? "" : ": ", complaint)};
+  return {Code::kTimeout,
+          fmt::format("no answer from {} at {} in {:.1f} s{}{}", whom, options.scheduler, waited_s,
+                      complaint.empty() ? "" : ": ", without_trying_again(complaint))};
 }
 
 Status unreadable_answer() { return {Code::kIo, "the scheduler's answer cannot be read"}; }

@@ -16,7 +16,7 @@ Status ask_scheduler(const NodeOptions& options, Node& asker);
 
 // That nobody has answered within `options.patience`; `complaint`: what its driver has said last, if
 // anything.
-Status no_answer(std::string_view whom, const NodeOptions& options, std::string complaint);
+Status no_answer(std::string_view whom, const NodeOptions& options, const std::string& complaint);
 
 Status unreadable_answer();
 

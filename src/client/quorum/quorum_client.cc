@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "client/quorum/ring_access.h"
 #include "net/real_clock.h"
+#include "net/tcp/trying_again.h"
 #include "quorum/client.h"
 #include "quorum/limits.h"
 #include "quorum/standing_query.h"
@@ -69,9 +70,8 @@ class RingCaller {
   }
 
  private:
-  void note(std::string line) {
-    constexpr std::string_view kAgain = "; trying again";  // Which is over when a call tells of it.
-    if (line.ends_with(kAgain)) line.resize(line.size() - kAgain.size());
+  void note(const std::string& said) {
+    const std::string line = without_trying_again(said);
     const std::string full = line.find(" answers where ") == line.npos ? line : line + kOtherOrder;
     if (complaint_.find("secret") == std::string::npos) complaint_ = full;  // It explains the most.
     for (std::uint32_t number = 0; number < ring_.nodes.size(); ++number) {

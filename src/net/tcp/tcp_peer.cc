@@ -7,6 +7,7 @@
 #include "net/socket/dialler.h"
 #include "net/socket/local_way.h"
 #include "net/tcp/tcp_impl.h"
+#include "net/tcp/trying_again.h"
 
 namespace thalweg {
 namespace {
@@ -215,8 +216,8 @@ void Tcp::Impl::dial_failed(Peer& peer, const std::string& why, bool refused) {
   back_off(peer);
   if (!why.empty() && peer.complaint != why && !peer.self->node->over()) {
     peer.complaint = why;
-    log(fmt::format("cannot connect to {} at {}: {}; trying again", node_name(peer.id), addresses_[peer.id],
-                    why));
+    log(fmt::format("cannot connect to {} at {}: {}{}", node_name(peer.id), addresses_[peer.id], why,
+                    kTryingAgain));
   }
   if (peer.conn != nullptr) return;
   if (refused && options_.refused_is_lost && peer.connected_once) return lose(peer.id, "its port is closed");
