@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "base/hint.h"
 #include "base/limits.h"
 #include "client/job/job_options.h"
 #include "data/input_words.h"
 #include "net/system_disk.h"
 #include "train/advice/train_advice.h"
 #include "train/algorithm_plan.h"
-#include "train/report/train_costs.h"
 #include "train/rows/key_ages.h"
 #include "train/train_plan.h"
 #include "train/warm_start/load_rows.h"
@@ -26,11 +23,6 @@ constexpr Duration kCheckpointGrace = std::chrono::seconds(20);  // For the last
 constexpr Duration kUnkeptGrace = std::chrono::seconds(8);
 
 constexpr Duration kProgressEvery = std::chrono::milliseconds(100);
-
-constexpr const char* kLostHint =
-    "start the job again: what a lost node held is gone. Signal 9 that nobody sent is the kernel's when "
-    "memory "
-    "runs out, see dmesg";
 
 Status check_silence(const TrainerOptions& options) {
   if (options.silence == Duration{0} ||
@@ -72,8 +64,6 @@ Status check_state(const TrainerOptions& options, const TrainSpec& spec) {
   if (!spec.exchange.empty()) return no("--exchange", "the loss of any process of such a job ends it");
   return spec.shows_passes ? BestSoFar::check(options) : ok_status();
 }
-
-double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
 
 }  // namespace
 
@@ -260,47 +250,9 @@ void TrainJob::add_pass(EpochNumbers numbers) {
   epochs_.push_back(numbers);
 }
 
-std::map<std::string, double> TrainJob::metrics() const {
-  std::map<std::string, double> out;
-  const TrainNumbers numbers = monitor_->numbers();
-  out["examples"] = static_cast<double>(numbers.examples);
-  if (numbers.last.weight > 0) out["train_loss"] = mean(numbers.last);
-  if (numbers.progressive.weight > 0) out["progressive_loss"] = mean(numbers.progressive);
-  const auto kept = kept_epochs();
-  if (kept.empty() || !kept.back().has_valid) return out;
-  const Loss loss = spec().model.loss;
-  for (const Metric* metric : thalweg::metrics(options_.more.metrics)) {
-    if (metric->told(loss) < Told::kEachPass) continue;
-    out[fmt::format("valid_{}", metric->name)] = metric->value(loss, kept.back().valid);
-  }
-  return out;
-}
-
 std::vector<std::string> TrainJob::take_news() {
   const std::lock_guard lock(news_mutex_);
   return std::exchange(news_, {});
-}
-
-HeldOutNumbers TrainJob::held_out_numbers(const Measured& rows) const {
-  const Loss loss = spec().model.loss;
-  const auto value = [&](const Metric& metric) { return metric.value(loss, rows); };
-  HeldOutNumbers out{rows.sums.rows, value(kLogLoss), value(kAuc), value(kRmse), value(kCalibration), {}};
-  for (const Metric* metric : thalweg::metrics(options_.more.metrics)) {
-    if (metric->told(loss) != Told::kNoOne) out.metrics[std::string(metric->name)] = value(*metric);
-  }
-  return out;
-}
-
-TrainEpoch TrainJob::told_epoch(std::size_t index) const {
-  const EpochNumbers& numbers = epochs_[index];
-  TrainEpoch out;
-  out.number = first_known() + static_cast<std::uint32_t>(index) + 1;
-  out.examples = numbers.rows;
-  out.seconds = std::chrono::duration<double>(numbers.ended - Instant{}).count();
-  out.costs.steps = numbers.steps_before + numbers.steps;
-  out.train_loss = mean(numbers.train);
-  if (numbers.has_valid) out.held_out = held_out_numbers(numbers.valid);
-  return out;
 }
 
 std::size_t TrainJob::tell_epochs(std::size_t told, Cluster& cluster) {
@@ -325,26 +277,6 @@ std::size_t TrainJob::tell_epochs(std::size_t told, Cluster& cluster) {
     heard_more_.notify_all();
   }
   return told;
-}
-
-TrainCosts TrainJob::costs(const Counters& counted, std::uint64_t steps) const {
-  TrainCosts out = costs_of(counted);
-  out.steps = steps;
-  return out;
-}
-
-TrainProgress TrainJob::progress(const ClusterView& view) const {
-  const TrainNumbers numbers = monitor_->numbers();
-  TrainProgress p;
-  p.epoch = numbers.epoch + 1;
-  p.examples = numbers.examples;
-  if (numbers.done >= 0) p.done = numbers.done;
-  if (numbers.last.weight > 0) p.train_loss = mean(numbers.last);
-  if (spec().model.loss == Loss::kLogistic && std::isfinite(numbers.sampled_auc)) p.auc = numbers.sampled_auc;
-  p.costs = costs(view.counters, numbers.steps);
-  p.workers_alive = view.workers;
-  p.servers_alive = view.servers;
-  return p;
 }
 
 TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers) {
@@ -406,94 +338,6 @@ void TrainJob::end_unkept(Cluster& cluster) {
   if (const std::string why = cluster.trouble(); !why.empty())
     cluster.stop(
         {Code::kAborted, "interrupted, and no more is saved: the scheduler's state cannot be kept: " + why});
-}
-
-Status TrainJob::outcome(const Status& of_cluster, bool closed) const {
-  if (ending_ && of_cluster.code() == Code::kAborted) return with_way_on(of_cluster);
-  if (of_cluster.code() == Code::kPeerLost)
-    return keeper_ != nullptr && !keeper_->newest().empty() ? with_way_on(of_cluster)
-                                                            : with_hint(of_cluster, kLostHint);
-  if (!of_cluster.ok()) return with_cause(of_cluster, inputs_->train.get());
-  if (!collected_)
-    return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};
-  if (!saved_elsewhere_.ok()) return saved_elsewhere_;
-  if (closed) {
-    return {Code::kAborted, options_.out.empty() ? "interrupted; without --out nothing is saved"
-                                                 : "interrupted; what was learnt so far is saved"};
-  }
-  // The model is saved: it may do better on rows that are like those it was trained on.
-  const auto held_out = on_held_out_rows(spec().model.loss, kept_epochs());
-  const std::string text = held_out ? diverged(*held_out) : std::string();
-  return text.empty() ? ok_status() : with_cause({Code::kNonFinite, text}, inputs_->train.get());
-}
-
-void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result) const {
-  const TrainNumbers numbers = monitor_->numbers();
-  result.model = saved_to_;
-  result.model_digest = digest_;
-  result.model_rows = model_rows_;
-  result.examples = numbers.examples;
-  result.skipped_rows = numbers.skipped_rows;
-  result.train_loss = mean(numbers.last);
-  result.progressive_loss = mean(numbers.progressive);
-  for (std::size_t e = 0; e < epochs_.size(); ++e) result.epochs.push_back(told_epoch(e));
-  const double trained_s = std::chrono::duration<double>(trained_ - begun_).count();
-  if (trained_s > 0) result.samples_per_second = static_cast<double>(numbers.examples) / trained_s;
-  const auto kept = kept_epochs();
-  if (!kept.empty() && !kept.back().cut_short)
-    result.kept_epoch = first_known() + static_cast<std::uint32_t>(kept.size());
-  result.not_kept = not_kept_;
-  if (!kept.empty() && kept.back().has_valid) {
-    const Measured& valid = kept.back().valid;
-    result.valid_loss = mean_of(valid.sums.loss, valid);
-    if (const double accuracy = kAccuracy.value(spec().model.loss, valid); !std::isnan(accuracy))
-      result.valid_accuracy = accuracy;
-  }
-  if (const auto best = best_epoch(spec().model.loss, epochs_)) result.best_epoch = first_known() + *best + 1;
-  result.failovers = view.failovers;
-  add_costs(view.counters, numbers.steps, result);
-  add_words(closed, result);
-}
-
-void TrainJob::add_costs(const Counters& counted, std::uint64_t steps, TrainResult& result) const {
-  const TrainCosts all = costs(counted, steps);
-  result.steps = all.steps;
-  result.pushes_dropped = counted[CounterId::kPushesDropped];
-  result.pushed_bytes = all.bytes_pushed;
-  result.bytes_sent = all.bytes_sent;
-  result.staleness_mean = all.staleness_mean;
-  result.staleness_max = all.staleness_max;
-  result.staleness_p99 = staleness_p99(counted);
-  result.led_pulls = led_pulls(counted);
-  const auto waited_ns = static_cast<double>(counted[CounterId::kShardWaitNs]);
-  const auto time_ns = static_cast<double>(counted[CounterId::kShardTimeNs]);
-  if (time_ns > 0) result.idle_share = waited_ns / time_ns;
-  result.exchange_seconds_exposed = waited_ns / 1e9 / spec().shards;
-}
-
-void TrainJob::add_words(bool closed, TrainResult& result) const {
-  const Loss loss = spec().model.loss;
-  const auto kept = kept_epochs();
-  const bool measured = !kept.empty() && kept.back().has_valid;
-  const bool whole = !closed && (epochs_.empty() || !epochs_.back().cut_short);
-  if (kept.size() < epochs_.size())
-    result.notes.push_back(fmt::format("the model is that of epoch {}, which was best on held-out rows",
-                                       first_known() + kept.size()));
-  else if (std::string text = overfitted(loss, epochs_); !text.empty())
-    result.notes.push_back(std::move(text));
-  std::vector<std::string> warnings;
-  if (measured) warnings.push_back(one_label(loss, kept.back().valid));
-  if (not_kept_.empty()) warnings.push_back(nothing_weighed(kept));
-  warnings.push_back(learnt_ ? worse_before_learnt(loss, kept, *learnt_) : worse_than_none(loss, kept));
-  if (spec().has_valid() && whole && !measured) {
-    warnings.push_back(
-        spec().valid.part == Part::kAll
-            ? "--valid: no row of it could be read"
-            : fmt::format("--valid-part {} held out no row: the input has fewer", spec().valid.part_modulus));
-  }
-  for (std::string& text : warnings) {
-    if (!text.empty()) result.warnings.push_back(std::move(text));
-  }
 }
 
 }  // namespace thalweg
