@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cases_for_test.h"
 #include "cli/run_for_test.h"
 
 namespace thalweg {
@@ -93,7 +94,8 @@ TEST_F(RunDirectories, TellsOfAFailure) {
 }
 
 TEST_F(RunDirectories, IsDrawn) {
-  ASSERT_EQ(train("--epochs 200 --valid-part 10").code, 0);  // Long enough for lines about progress.
+  const std::string epochs = std::to_string(200 / kEveryForTest);  // Long enough for lines about progress.
+  ASSERT_EQ(train("--valid-part 10 --epochs " + epochs).code, 0);
   const std::string picture = test_path("loss.svg"), png = test_path("loss.png");
   ASSERT_EQ(run("plot loss " + directory_ + " " + directory_ + "/ -o " + picture).code, 0);
   EXPECT_NE(text_of(picture).find("_run, held out"), std::string::npos);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cases_for_test.h"
 #include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
@@ -182,7 +183,8 @@ class KeepBestOfCheckpoints : public KeepBest {
  protected:
   KeepBestOfCheckpoints() {
     Random random(10);
-    options_.valid = folder_.write("many.svm", rows(random, 10000, 1));  // Time for checkpoints in each pass.
+    const std::size_t many = 10'000 / kEveryForTest;  // Time for checkpoints in each pass.
+    options_.valid = folder_.write("many.svm", rows(random, many, 1));
     options_.batch = 32;
     options_.rate = 0.8f;
     calm_ = run(options_);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "base/cases_for_test.h"
 #include "base/random.h"
 #include "table/sparse_table.h"
 
@@ -107,7 +108,7 @@ TEST(StepRows, ChangeNoBit) {
       Random random(100 * dim + static_cast<std::uint64_t>(kind));
       const TableSpec spec = shown_spec(kind, dim);
       SparseTable shown(spec, {0, 16}, nullptr), plain(spec, {0, 16}, nullptr);
-      for (std::uint32_t s = 0; s < 30; ++s) {
+      for (std::uint32_t s = 0; s < 30 / kEveryForTest; ++s) {
         std::vector<ShardStep> step = some_step(random, dim, 400);
         if (step.empty()) continue;
         show_all(shown, {0, s}, step, plain);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cases_for_test.h"
 #include "net/system_disk.h"
 #include "train/trainer/trainer_for_test.h"
 
@@ -16,7 +17,7 @@ class Resume : public TrainerTest {
     options_.batch = 128;
     options_.checkpoint.directory = folder_ / "kept";
     options_.checkpoint.every_steps = 1;
-    options_.epochs = 60;
+    options_.epochs = 60 / kEveryForTest;
     calm_ = run(options_);
     EXPECT_TRUE(calm_.status.ok()) << calm_.status.message();
     const auto all = *checkpoint::list(SystemDisk(), options_.checkpoint.directory);
