@@ -11,6 +11,7 @@
 #include "base/rule_fields.h"
 #include "base/word_list.h"
 #include "model/model_kind.h"
+#include "train/plan_checks.h"
 
 namespace thalweg {
 namespace {
@@ -117,7 +118,10 @@ TrainerOptions at_point(TrainerOptions options, const SweepPoint& point) {
   return options;
 }
 
-Status check_swept(const SweepPoint& point, const ModelSpec& model) {
+namespace {
+
+// A name that the model and its rules have no use for.
+Status check_names(const SweepPoint& point, const ModelSpec& model) {
   const auto kind = find_kind(model);
   if (!kind) return kind.status();
   for (const SweepSetting& setting : point) {
@@ -135,6 +139,28 @@ Status check_swept(const SweepPoint& point, const ModelSpec& model) {
     return {Code::kUsage, fmt::format("--sweep: {} has no meaning here, since {}; each of its values would "
                                       "train the same model",
                                       name, why)};
+  }
+  return ok_status();
+}
+
+// The model's rules with what the point says.
+ModelSpec with_rates(const SweepPoint& point, ModelSpec model) {
+  for (const SweepSetting& setting : point) {
+    if (setting.name == "rate") model.weights.rate = setting.value;
+    if (setting.name == "bias-rate") model.bias_rate = setting.value;
+    if (setting.name == "factor-rate") model.factors.rate = setting.value;
+  }
+  return model;
+}
+
+}  // namespace
+
+Status check_swept(const std::vector<SweepPoint>& points, const ModelSpec& model) {
+  if (points.empty()) return ok_status();
+  if (Status status = check_names(points.front(), model); !status.ok()) return status;
+  for (const SweepPoint& point : points) {
+    if (Status status = check_rates(with_rates(point, model)); !status.ok())
+      return {status.code(), fmt::format("--sweep, {}: {}", point_text(point), status.message())};
   }
   return ok_status();
 }

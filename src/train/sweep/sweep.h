@@ -21,8 +21,9 @@ using SweepPoint = std::vector<SweepSetting>;
 Result<std::vector<SweepPoint>> sweep_points(std::string_view text);
 // The options of one of them.
 TrainerOptions at_point(TrainerOptions options, const SweepPoint& point);
-// kUsage: a name that the model and its rules have no use for, so that all its values train the same.
-Status check_swept(const SweepPoint& point, const ModelSpec& model);
+// kUsage: a name that the model and its rules have no use for, so that all its values train the same, or a
+// point whose rates the rules cannot have. `model`: of the first point.
+Status check_swept(const std::vector<SweepPoint>& points, const ModelSpec& model);
 // kUsage: what a training with a sweep cannot have.
 Status check_sweep(const TrainerOptions& options);
 

@@ -228,9 +228,7 @@ Result<Trainer> Trainer::open(TrainerOptions options) {
   }
   auto job = TrainJob::create(points.empty() ? options : at_point(options, points.front()));
   if (!job) return job.status();
-  if (!points.empty()) {
-    if (Status status = check_swept(points.front(), (*job)->spec().model); !status.ok()) return status;
-  }
+  if (Status status = check_swept(points, (*job)->spec().model); !status.ok()) return status;
   if (!points.empty() && !(*job)->spec().has_valid()) {
     return Status(Code::kUsage,
                   "--sweep judges models on held-out rows; expected --valid or --valid-part too");
