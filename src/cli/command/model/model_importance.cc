@@ -9,6 +9,7 @@
 #include "cli/options/options.h"
 #include "cli/score/feature_names.h"
 #include "cli/score/linear_weights.h"
+#include "cli/score/shown_features.h"
 #include "cli/view/output.h"
 #include "cli/work/stored_model.h"
 #include "model/predictor.h"
@@ -73,25 +74,18 @@ Status run_model_importance(const Options& options, Output& out) {
       if (top.wants(key, sum, c)) top.add({key, share.weights[c], sum, {}, c});
     }
   }
-  const std::vector<Feature> features = top.take();
-  std::unordered_set<Key> keys;
-  for (const Feature& feature : features) keys.insert(feature.key);
-  Result<std::unordered_map<Key, std::string>> names = std::unordered_map<Key, std::string>();
-  if (!once) names = names_of_keys(model->manifest(), options, files, std::move(keys));
-  if (!names) return names.status();
+  std::vector<Feature> features = top.take();
+  if (!once) status = name_features(model->manifest(), options, files, features);
+  if (!status.ok()) return status;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  const bool classes = !is_of_score(model->manifest().model.loss);
-  out.human(fmt::format("{:>14} {:>12} {:>14}  {}feature\n", "importance", "entries", "weight",
-                        classes ? "  class  " : ""));
+  const ShownFeatures shown(model->manifest());
+  out.human(fmt::format("{:>14} {:>12} {:>14}  {}\n", "importance", "entries", "weight", shown.title()));
   for (const Feature& feature : features) {
-    const auto found = names->find(feature.key);
-    const std::string name = found == names->end() ? fmt::format("{}", feature.key) : found->second;
     const double mean = feature.rank / static_cast<double>(examples);
     const std::uint64_t entries = shares[feature.key].entries;
-    const std::string column = classes ? fmt::format("{:>7}  ", feature.of_class) : "";
-    out.human(fmt::format("{:>14.6g} {:>12} {:>14.6g}  {}{}\n", mean, entries, feature.weight, column, name));
-    nlohmann::ordered_json one = {{"key", feature.key}, {"name", name}};
-    if (classes) one["class"] = feature.of_class;
+    out.human(fmt::format("{:>14.6g} {:>12} {:>14.6g}  {}\n", mean, entries, feature.weight,
+                          shown.line_end(feature)));
+    nlohmann::ordered_json one = shown.object(feature);
     one["importance"] = mean, one["entries"] = entries, one["weight"] = feature.weight;
     list.push_back(std::move(one));
   }

@@ -11,6 +11,7 @@
 #include "cli/score/feature_names.h"
 #include "cli/score/linear_weights.h"
 #include "cli/score/remembered_names.h"
+#include "cli/score/shown_features.h"
 #include "cli/view/output.h"
 #include "cli/work/stored_model.h"
 #include "model/predictor.h"
@@ -128,20 +129,6 @@ Result<std::vector<Feature>> features_of_column(const ModelReader& model, const 
   return top.take();
 }
 
-// Of those that have no name yet.
-Status name_by_data(const ModelReader& model, const Options& options, std::vector<Feature>& features) {
-  std::unordered_set<Key> keys;
-  for (const Feature& feature : features) {
-    if (feature.name.empty()) keys.insert(feature.key);
-  }
-  const auto names = names_of_keys(model.manifest(), options, options.texts("names"), std::move(keys));
-  if (!names) return names.status();
-  for (Feature& feature : features) {
-    if (const auto found = names->find(feature.key); found != names->end()) feature.name = found->second;
-  }
-  return ok_status();
-}
-
 Result<std::vector<Feature>> wanted_features(const ModelReader& model, const Options& options) {
   const Result<NamesByKey> remembered = remembered_names(model);
   if (!remembered) return remembered.status();
@@ -154,7 +141,9 @@ Result<std::vector<Feature>> wanted_features(const ModelReader& model, const Opt
       feature.name = found->second;
   }
   if (!options.has("names")) return features;
-  if (Status status = name_by_data(model, options, *features); !status.ok()) return status;
+  if (Status status = name_features(model.manifest(), options, options.texts("names"), *features);
+      !status.ok())
+    return status;
   return features;
 }
 
@@ -165,24 +154,21 @@ Status run_model_weights(const Options& options, Output& out) {
   if (!features) return features.status();
   const Result<std::vector<float>> biases = biases_of(*model);
   if (!biases) return biases.status();
-  const bool classes = !is_of_score(model->manifest().model.loss);
-  const auto line = [&](float weight, std::uint32_t of_class, const std::string& name) {
-    const std::string column = classes ? fmt::format("{:>7}  ", of_class) : "";
-    out.human(fmt::format("{:>14.6g}  {}{}\n", weight, column, name));
+  const ShownFeatures shown(model->manifest());
+  const auto line = [&](float weight, const std::string& rest) {
+    out.human(fmt::format("{:>14.6g}  {}\n", weight, rest));
   };
-  out.human(fmt::format("{:>14}  {}feature\n", "weight", classes ? "  class  " : ""));
-  for (std::uint32_t c = 0; c < biases->size(); ++c) line((*biases)[c], c, "bias");
+  out.human(fmt::format("{:>14}  {}\n", "weight", shown.title()));
+  for (std::uint32_t c = 0; c < biases->size(); ++c) line((*biases)[c], shown.line_end(c, "bias"));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Feature& feature : *features) {
-    const std::string name = feature.name.empty() ? fmt::format("{}", feature.key) : feature.name;
-    line(feature.weight, feature.of_class, name);
-    nlohmann::ordered_json one = {{"key", feature.key}, {"name", name}};
-    if (classes) one["class"] = feature.of_class;
+    line(feature.weight, shown.line_end(feature));
+    nlohmann::ordered_json one = shown.object(feature);
     one["weight"] = feature.weight;
     list.push_back(std::move(one));
   }
   nlohmann::ordered_json bias = biases->front();
-  if (classes) bias = *biases;
+  if (shown.classes()) bias = *biases;
   out.json({{"bias", bias}, {"weights", list}});
   return ok_status();
 }
