@@ -237,10 +237,12 @@ Status set_known_kinds(Columns& columns, const std::string& path, const ReadOpti
   std::vector<ColumnItem> found(columns.list.size());
   for (const ColumnItem& item : *items) {
     std::size_t at = 0;
-    while (at < columns.list.size() && columns.list[at].name != item.name) ++at;
+    const auto is_it = [&](const Column& c) { return c.name == item.name || c.name == trimmed(item.name); };
+    while (at < columns.list.size() && !is_it(columns.list[at])) ++at;
     const bool is_feature = item.kind == Kind::kNumeric || item.kind == Kind::kCategorical;
     if (at < columns.list.size()) {
       found[at] = item;
+      columns.list[at].name = item.name;  // Keys are of the model's, which may have the header's blanks.
     } else if (is_feature) {
       return {Code::kData,
               fmt::format("{}: has no column \"{}\", which the model was trained with; its columns "

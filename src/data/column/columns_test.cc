@@ -203,6 +203,18 @@ TEST(Columns, ScoringNeedsNoLabel) {
   EXPECT_EQ(kinds_as_known("3,2\n", {"c1:label,c2:cat,c3:num", false}), "c2:cat0 c3:num1 ");
 }
 
+TEST(Columns, AModelMayKnowAHeadersNamesWithTheirBlanks) {
+  ReadOptions options;
+  options.known_columns = "click:label, price :num/2, site:cat";
+  options.labels_needed = false;
+  for (const char* text : {"click, price , site\n1,2,a\n", "site, price\na,2\n"}) {
+    const auto columns = find_columns(text, "f.csv", options);
+    ASSERT_TRUE(columns) << columns.status().message();
+    EXPECT_EQ(columns->list[1].salt, column_salt(" price ")) << text;
+    EXPECT_EQ(columns->list[1].number.scale, 2) << text;
+  }
+}
+
 TEST(Columns, TellsWhetherTheRowsDecided) {
   const auto guessed = [](const std::string& spec) {
     ReadOptions options;
