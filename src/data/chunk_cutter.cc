@@ -26,6 +26,10 @@ Status ChunkCutter::open_file() {
     text_.assign(file.head.begin(), file.head.end());
     stream_ = std::move(file.unread);
   }
+  if (!file.order.places.empty()) {
+    stream_ = in_order(std::string(text_.begin(), text_.end()), std::move(stream_), file.order);
+    text_.clear();
+  }
   offset_ = lines_ = 0;
   stream_ended_ = false;
   if (const Status status = skip_first_line(); !status.ok()) return status;

@@ -106,7 +106,7 @@ Status DataSet::open_files() {
   detect_ = format_ == nullptr;
   Result<InputFiles> files =
       open_input_files(options_.paths, options_.text, source_command(options_), options_.as_it_comes,
-                       [this](const InputFile& file) { return look(file); });
+                       [this](InputFile& file) { return look(file); });
   if (!files) return files.status();
   empty_paths_ = std::move(files->empty);
   if (!seekable_) total_bytes_ = 0;
@@ -143,7 +143,7 @@ Status DataSet::open_memory() {
 std::uint64_t DataSet::rows_in_memory() const { return memory_ ? memory_->rows() : 0; }
 
 // Finds format and columns, from the first file with rows, and sees that the others have the same.
-Result<std::string> DataSet::look(const InputFile& file) {
+Result<std::string> DataSet::look(InputFile& file) {
   if (detect_) {
     const Result<const RowFormat*> found =
         detect_format(file.head_lines(), file.path, options_.labels_needed, options_.formats);
@@ -173,6 +173,8 @@ Result<std::string> DataSet::look(const InputFile& file) {
   return std::string();
 }
 
+  } else if (file.order = cell_order(columns_, *columns); !file.order.places.empty()) {
+    reordered_paths_.push_back(file.path);
 // Looks at rows of all over the data where what columns are is not told, values may want scales, or how
 // labels spread is asked.
 Status DataSet::look_closer(const std::vector<InputFile>& files) {

@@ -54,7 +54,9 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::uint64_t rows_in_memory() const;
   std::vector<std::string> paths() const;  // Of the files that have rows.
   const std::vector<std::string>& empty_paths() const { return empty_paths_; }
-  const Columns& columns() const { return columns_; }  // Empty but for CSV.
+  const Columns& columns() const { return columns_; }  // Empty but for CSV; of the first of paths().
+  // Those of paths() whose columns have that one's names in another order; rows come out as if in that one's.
+  const std::vector<std::string>& reordered_paths() const { return reordered_paths_; }
   // As ReadOptions has them, told or chosen.
   const std::string& value_scales() const { return options_.value_scales; }
   // Of ReadOptions::look_at_labels: of rows from all over the data, of packed files from the first one's
@@ -96,7 +98,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   DataSet() = default;
   Status open_files();
   Status open_memory();
-  Result<std::string> look(const InputFile& file);
+  Result<std::string> look(InputFile& file);
   std::string lack_of_rows(const InputFile& file, bool header) const;
   Status look_closer(const std::vector<InputFile>& files);
   bool may_scale_values(const std::vector<InputFile>& files) const;
@@ -118,7 +120,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   Columns columns_;
   std::shared_ptr<const MemoryRows> memory_;  // Null: rows are in files.
   std::vector<InputFile> files_;              // Empty if hub_ has them.
-  std::vector<std::string> paths_, empty_paths_;
+  std::vector<std::string> paths_, empty_paths_, reordered_paths_;
   std::uint64_t total_bytes_ = 0;
   std::uint64_t fingerprint_ = 0;
   bool seekable_ = true;

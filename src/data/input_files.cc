@@ -112,7 +112,7 @@ std::string InputFile::head_lines() const {
 
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
                                     const SourceCommand& command, bool as_it_comes,
-                                    const std::function<Result<std::string>(const InputFile&)>& look) {
+                                    const std::function<Result<std::string>(InputFile&)>& look) {
   std::vector<std::string> names;
   if (!command.empty()) names = paths;
   for (const std::string& path : command.empty() ? paths : std::vector<std::string>()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/byte_stream.h"
+#include "data/column/cell_order.h"
 #include "data/read_options.h"
 #include "thalweg/status.h"
 
@@ -24,8 +25,10 @@ struct InputFile {
 
   TextWindows text;  // As it is read.
   SourceCommand command;
+  CellOrder order;  // Of its columns.
 
-  bool plain() const { return seekable && packing == Packing::kPlain; }
+  // Its bytes are rows as they lie there.
+  bool plain() const { return seekable && packing == Packing::kPlain && order.places.empty(); }
   // The whole lines of the head, the last one closed if it is the text's end or the only one.
   std::string head_lines() const;
 };
@@ -37,11 +40,11 @@ struct InputFiles {
 
 // `text`, `command`: how all of them are read. Names to files: a glob's in sorted order, the others as given.
 // `look` says what a file that is not empty has instead of rows, such as "has a header and no rows", or
-// nothing. `as_it_comes`: no more of a pipe is waited for than a line that may be a row. Missing and
-// unreadable files, directories and text with NUL bytes are errors, so is what `look` refuses, and if no file
-// has rows. Afterwards only pipes keep their heads.
+// nothing, and may set its order. `as_it_comes`: no more of a pipe is waited for than a line that may be a
+// row. Missing and unreadable files, directories and text with NUL bytes are errors, so is what `look`
+// refuses, and if no file has rows. Afterwards only pipes keep their heads.
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
                                     const SourceCommand& command, bool as_it_comes,
-                                    const std::function<Result<std::string>(const InputFile&)>& look);
+                                    const std::function<Result<std::string>(InputFile&)>& look);
 
 }  // namespace thalweg

@@ -27,6 +27,19 @@ std::string shared_files(const std::vector<std::string>& trained, const std::vec
                      *shared);
 }
 
+std::string reordered_files(const DataSet& data) {
+  const std::vector<std::string>& files = data.reordered_paths();
+  if (files.empty()) return {};
+  const std::string first = data.paths().front();
+  return files.size() == 1
+             ? fmt::format("{} has the columns of {} in another order; its cells are matched by their names",
+                           files.front(), first)
+             : fmt::format(
+                   "{} files have the columns of {} in another order, the first being {}; their cells "
+                   "are matched by their names",
+                   files.size(), first, files.front());
+}
+
 std::vector<std::string> odd_columns(const DataSet& data) {
   std::vector<std::string> sentences;
   for (const Column& c : data.columns().list) {

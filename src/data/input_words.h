@@ -18,6 +18,8 @@ std::string empty_files(const std::vector<std::string>& empty);
 std::string shared_files(const std::vector<std::string>& trained, const std::vector<std::string>& held_out);
 // Columns that were taken for categories though their cells mean numbers, a sentence each.
 std::vector<std::string> odd_columns(const DataSet& data);
+// Files whose columns are matched by name; empty: there are none.
+std::string reordered_files(const DataSet& data);
 // A table, a line each: the columns whose kind or scale was found by looking at rows. Empty: there are none.
 std::vector<std::string> column_table(const DataSet& data);
 // Which features' values are divided by what.

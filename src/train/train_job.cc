@@ -137,14 +137,15 @@ Status TrainJob::count_keys() const {
 }
 
 void TrainJob::warn_of_inputs() const {
-  const auto& [train, valid] = std::pair(inputs_->train, inputs_->valid);
-  if (train != nullptr) {
-    say(TrainMessage::kWarning, empty_files(train->empty_paths()));
-    say(TrainMessage::kDetail, train->description());
+  const DataSet* const train = inputs_->train.get();
+  const DataSet* const valid = spec().valid.is_of_part() ? nullptr : inputs_->valid.get();
+  for (const DataSet* const data : {train, valid}) {
+    if (data == nullptr) continue;
+    say(TrainMessage::kWarning, empty_files(data->empty_paths()));
+    say(TrainMessage::kNote, reordered_files(*data));
   }
-  if (valid == nullptr || spec().valid.is_of_part()) return;
-  say(TrainMessage::kWarning, empty_files(valid->empty_paths()));
-  if (train != nullptr) say(TrainMessage::kWarning, shared_files(train->paths(), valid->paths()));
+  if (train != nullptr) say(TrainMessage::kDetail, train->description());
+  if (train && valid) say(TrainMessage::kWarning, shared_files(train->paths(), valid->paths()));
 }
 
 SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_t workers) {

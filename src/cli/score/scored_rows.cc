@@ -89,6 +89,7 @@ Scored RowScorer::summary() const {
     out.known_features = static_cast<double>(scratch_.known_keys()) / static_cast<double>(scratch_.keys());
   }
   out.empty_files = data().empty_paths();
+  out.reordered = reordered_files(data());
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   return out;
 }
@@ -114,6 +115,7 @@ Status score_rows(RowScorer& scorer, const ScoreSink& sink) {
 void note_oddities(const Scored& scored, Output& out) {
   constexpr double kFewFeatures = 0.01;  // Even a new day of a click log has more that are known.
   warn_of_empty_files(scored.empty_files, out);
+  if (!scored.reordered.empty()) out.note(scored.reordered);
   if (scored.skipped > 0) out.warn(fmt::format("{} bad rows were left out", scored.skipped));
   if (scored.bad > 0) {
     out.warn(fmt::format("{} bad rows were answered with nan, the first: {}", scored.bad, scored.first_bad));

@@ -25,6 +25,7 @@ struct Scored {
   std::uint64_t bad = 0;      // Those that were not.
   std::string first_bad{};    // Where it is and what is wrong with it.
   std::vector<std::string> empty_files{};
+  std::string reordered{};    // See reordered_files().
   double known_features = 1;  // Part of the distinct ones.
   double seconds = 0;
 };

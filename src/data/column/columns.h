@@ -95,7 +95,8 @@ std::string columns_text(const Columns& columns);
 // `known` says as columns_text() does. `fields_matter`: so is one whose field has another number.
 Status check_same_features(const Columns& columns, const std::string& known, bool fields_matter);
 
-// Files of one data set have the same columns in the same order; kinds are taken from the first file.
+// Files of one data set have the same columns, and without headers of the same names in the same order; kinds
+// are taken from the first file.
 Status check_same_columns(const Columns& first, const std::string& first_path, const Columns& other,
                           const std::string& other_path);
 

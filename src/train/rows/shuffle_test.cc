@@ -96,5 +96,14 @@ TEST_F(Shuffle, RowsThatComeInOneStreamAreMixedInAPoolAndNotInBlocks) {
   EXPECT_NE(refused(options_).message().find("sorted.svm: is not read in blocks"), std::string::npos);
 }
 
+TEST_F(Shuffle, FilesWhoseColumnsAreMatchedByNameAreNotReadInBlocks) {
+  options_.valid.clear();
+  options_.files = {folder_.write("a.csv", "label,x\n1,a\n"), folder_.write("b.csv", "x,label\nb,0\n")};
+  options_.shuffle = RowOrder::kBlocks;
+  EXPECT_NE(
+      refused(options_).message().find("b.csv: is not read in blocks of any order, since its columns stand"),
+      std::string::npos);
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mix.h"
 #include "model/format/file.h"
@@ -36,6 +38,12 @@ Status check_order(const TrainInputs& inputs) {
   if (inputs.train == nullptr || inputs.spec.train.shuffle.order != RowOrder::kBlocks ||
       inputs.train->has_random_access())
     return ok_status();
+  const std::vector<std::string>& reordered = inputs.train->reordered_paths();
+  if (!reordered.empty())
+    return {Code::kUsage, reordered.front() +
+                              ": is not read in blocks of any order, since its columns stand in "
+                              "another order than those of the first file; expected --shuffle "
+                              "rows, or files with one order of columns"};
   return {Code::kUsage, inputs.train->paths().front() +
                             ": is not read in blocks of any order, since it is packed, computed or no file; "
                             "expected --shuffle rows, or plain files"};
