@@ -241,6 +241,20 @@ TEST_F(Objectives, IdsThatAreNumbersInJsonAreToldOf) {
   EXPECT_NE(lines_.find("has a value of member \"user\", which --columns names"), lines_.npos) << lines_;
 }
 
+TEST_F(Objectives, ALogOfClicksAloneIsToldOf) {
+  options_.valid_part = 0;
+  for (const char label : {'1', '0'}) {
+    std::string text;
+    for (int row = 0; row < 200; ++row) text += fmt::format("{} {}:1\n", label, row % 9);
+    options_.files = {folder_.write("one.svm", text)};
+    lines_.clear();
+    ASSERT_TRUE(Trainer::open(options_));
+    EXPECT_EQ(lines_.find("each of the 200 rows that were looked at has the label 1") != lines_.npos,
+              label == '1')
+        << "clicks may be so rare that a look finds none: " << lines_;
+  }
+}
+
 TEST_F(Objectives, LabelsAndWeightsAreNamedWhereRowsHaveNamesOnly) {
   for (const bool weight : {false, true}) {
     TrainerOptions options = options_;

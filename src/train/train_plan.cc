@@ -336,7 +336,7 @@ Status choose_kept(const TrainerOptions& options, TrainPlan& plan) {
 }
 
 // The training data as workers will read it; what its columns are is said and kept.
-Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, bool scales_values) {
+Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart* start, bool raw) {
   TrainSpec& spec = plan.spec;
   ReadOptions read = spec.train;
   read.shuffle = {};
@@ -344,14 +344,15 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, bool scales_valu
   read.look_at_labels = asks_order || spec.model.loss == Loss::kSquared || !read.interactions.empty() ||
                         !read.weight_column.empty() || !read.columns.empty() || spec.model.score_shift != 0;
   read.choose_scales = true;
-  read.choose_value_scales = scales_values;
+  read.choose_value_scales = start == nullptr && !raw;
   auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());
+  if (const Status keys = start ? start->check_keys(**data) : ok_status(); !keys.ok()) return keys;
   if (!(*data)->seekable()) plan.pipe = *data;
   plan.warnings = odd_columns(**data);
   if (Status status = check_named_parts(**data); !status.ok()) return status;
-  if (std::string sorted = sorted_rows(**data); asks_order && !sorted.empty())
-    plan.warnings.push_back(std::move(sorted));
+  if (std::string odd = odd_labels(**data); asks_order && !odd.empty())
+    plan.warnings.push_back(std::move(odd));
   for (std::string& line : absent_names(**data)) plan.warnings.push_back(std::move(line));
   if (std::string line = label_size_note((*data)->label_spread());
       spec.model.loss == Loss::kSquared && !line.empty())
@@ -419,7 +420,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
     if (status = choose_without_data(options, **kind, plan); !status.ok()) return status;
     return plan;
   }
-  auto data = open_training(plan, start == nullptr && !options.raw_values);
+  auto data = open_training(plan, start, options.raw_values);
   if (!data) return data.status();
   if (status = plan_rare_keys(options, **kind, data->get(), spec); !status.ok()) return status;
   if (plan.pipe && !options.batch && !dense) {

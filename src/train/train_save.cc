@@ -100,6 +100,10 @@ std::map<std::string, std::string> TrainJob::options_to_store() const {
   if (!read.weight_column.empty()) stored.emplace("weight-column", read.weight_column);
   const std::string& columns = read.known_columns.empty() ? read.columns : read.known_columns;
   if (!columns.empty()) stored["columns"] = columns;
+  if (inputs_->train != nullptr)
+    stored["ids"] = inputs_->train->format().ids;
+  else if (start_ && !start_->ids().empty())
+    stored["ids"] = start_->ids();
   if (spec().expire_after != 0) stored["expire-after"] = std::to_string(spec().expire_after);
   if (!read.value_scales.empty()) stored["value-scales"] = read.value_scales;
   return stored;

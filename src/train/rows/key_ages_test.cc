@@ -103,6 +103,7 @@ TEST_F(Expiry, AgesGoOnInTheNextTraining) {
   next.init = monday.model;
   next.out = folder_ / "tuesday";
   const TrainResult tuesday = run(next);
+  EXPECT_NE(lines_.find(", 11 rows"), lines_.npos) << "without its ages: " << lines_;
   std::set<Key> expected = {1, 106, 107, 108, 109};
   for (Key key = 200; key < 210; ++key) expected.insert(key);
   EXPECT_EQ(keys_of(tuesday, "weights"), expected);

@@ -74,8 +74,15 @@ Status plan_rare_keys(const TrainerOptions& options, const ModelKind& kind, cons
   return ok_status();
 }
 
-std::string sorted_rows(const DataSet& data) {
+std::string odd_labels(const DataSet& data) {
+  constexpr std::uint64_t kRowsEnough = 100;
   const LabelSpread& spread = data.label_spread();
+  if (spread.rows >= kRowsEnough && spread.mean == 1 && spread.deviation == 0) {
+    return fmt::format(
+        "{}: each of the {} rows that were looked at has the label 1, which any features predict; expected "
+        "rows without a click, too",
+        data.paths().front(), spread.rows);
+  }
   if (!spread.is_sorted()) return {};
   return fmt::format(
       "{}: rows are sorted, and learnt in their order: of {} parts of the data, by {} rows, the mean label "

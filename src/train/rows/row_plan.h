@@ -18,8 +18,9 @@ Status plan_rows(const TrainerOptions& options, const ModelKind& kind, TrainSpec
 // Which keys are too rare; `data`: what is learnt from, null where only workers have it.
 Status plan_rare_keys(const TrainerOptions& options, const ModelKind& kind, const DataSet* data,
                       TrainSpec& spec);
-// That rows are sorted by what is to be learnt; empty where they are not, or nobody has looked.
-std::string sorted_rows(const DataSet& data);
+// That rows are sorted by what is to be learnt, or that all are clicks; empty where they are not, or nobody
+// has looked.
+std::string odd_labels(const DataSet& data);
 // kUsage where a label or weight is named by a column, and rows have none.
 Status check_named_parts(const DataSet& data);
 // One line each: what options name that no row that was looked at has.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "base/rule_fields.h"
@@ -63,7 +64,7 @@ std::string WarmStart::description() const {
   const Manifest& manifest = reader_.manifest();
   std::uint64_t rows = 0;
   for (const TableManifest& table : manifest.tables) {
-    if (table.spec.kind == TableSpec::Kind::kSparse) rows += table.rows;
+    if (has_model_keys(table.spec)) rows += table.rows;
   }
   const std::string keys = rows > 0 ? fmt::format(", {} rows", rows) : "";
   return fmt::format("goes on with model {} at {}, digest {}{}{}", manifest.model.name, reader_.path(),
@@ -73,6 +74,18 @@ std::string WarmStart::description() const {
 Status WarmStart::differs(const std::string& what, const std::string& here, const std::string& there) const {
   return {Code::kUsage, fmt::format("{} {}, but the model at {} has {}; leave {} out", what, here,
                                     reader_.path(), there, what)};
+}
+
+Status WarmStart::check_keys(const DataSet& data) const {
+  // A namespace of VW and a column of the same name give a feature the same key.
+  const auto named = [](std::string_view ids) { return ids == "names" || ids == "columns"; };
+  const std::string known = ids();
+  const std::string_view here = data.format().ids;
+  if (known.empty() || known == here || (named(known) && named(here))) return ok_status();
+  return {Code::kUsage,
+          fmt::format("{}: is {}, whose features have other ids than those that the model at {} "
+                      "has learnt, which are {}; expected rows of the same kind",
+                      data.paths().front(), data.format().title, reader_.path(), known)};
 }
 
 // Features must be the ones that the model knows.

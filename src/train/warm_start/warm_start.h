@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/data_set.h"
 #include "model/format/model_dir.h"
 #include "thalweg/trainer.h"
 #include "train/train_spec.h"
@@ -18,13 +19,18 @@ class WarmStart {
 
   // The options with what the model settles where they leave it open. kUsage where they say otherwise.
   Result<TrainerOptions> settle(TrainerOptions options) const;
-  // How the rows' columns were read; empty: they have no names.
-  // Of CSV; empty: it knows of none, but may have been told of some, see says_all_columns().
+  // How the rows' columns were read, of CSV; empty: it knows of none, but may have been told of some, see
+  // says_all_columns().
   std::string known_columns() const;
   // By what values of features without columns were divided, as ReadOptions has it.
   std::string value_scales() const { return stored("value-scales"); }
   // Whether a training that was planned so can begin with the model's rows. kUsage says what differs.
   Status check(const TrainSpec& spec, const std::vector<TableSpec>& tables) const;
+
+  // Whether features of such rows have the keys that the model knows them by. kUsage: not these.
+  Status check_keys(const DataSet& data) const;
+  // RowFormat::ids of what it learnt from; empty: it does not say.
+  std::string ids() const { return stored("ids"); }
 
   // For people.
   std::string description() const;

@@ -164,5 +164,19 @@ TEST_F(WarmStarts, WhatDiffersIsRefusedWithTheReason) {
   EXPECT_EQ(refused(next).code(), Code::kModel);
 }
 
+// In another format a feature has another key, so that nothing that was learnt would count.
+TEST_F(WarmStarts, RowsWhoseFeaturesHaveOtherIdsAreRefused) {
+  ASSERT_TRUE(run(options_).status.ok());
+  TrainerOptions next = options_;
+  next.init = options_.out, next.out = folder_ / "next", next.files = {csv_};
+  EXPECT_TRUE(
+      says(refused(next), "clicks.csv: is CSV, whose features have other ids than those that the model at"))
+      << refused(next).message();
+  next.files = options_.files;
+  ASSERT_TRUE(run(next).status.ok());
+  next.init = next.out, next.files = {csv_};
+  EXPECT_FALSE(refused(next).ok()) << "the model that went on says so, too";
+}
+
 }  // namespace
 }  // namespace thalweg
