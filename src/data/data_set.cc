@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "base/mix.h"
 #include "data/column/column_guess.h"
@@ -15,6 +14,7 @@
 #include "data/pair/interactions.h"
 #include "data/pair/pairing_parser.h"
 #include "data/reader/detect.h"
+#include "data/reader/json_members.h"
 #include "data/reader/row_loop.h"
 #include "data/text_windows.h"
 
@@ -77,10 +77,18 @@ const RowFormat* format_with_members(const InputFile& file, const ReadOptions& o
   return found && (*found)->members ? *found : nullptr;
 }
 
-// Whether an entry of this name, "user=ann" or "price", is the member's, or of an object in it.
-bool is_of_member(std::string_view entry, std::string_view member) {
-  if (!entry.starts_with(member)) return false;
-  return entry.size() == member.size() || entry[member.size()] == '=' || entry[member.size()] == '.';
+// Those of which no line has a value, nor of an object in it.
+std::vector<std::string> members_without_values(std::string_view lines, std::vector<std::string> names) {
+  const char* const end = lines.data() + lines.size();
+  for (const char* p = lines.data(); p != end && !names.empty(); p = line_end(p, end) + 1) {
+    visit_json_scalars(p, [&](const JsonScalar& s) {
+      if (s.kind == JsonScalar::Kind::kNull) return;
+      std::erase_if(names, [&](const std::string& name) {
+        return s.path.starts_with(name) && (s.path.size() == name.size() || s.path[name.size()] == '.');
+      });
+    });
+  }
+  return names;
 }
 
 }  // namespace
@@ -165,6 +173,8 @@ Result<std::string> DataSet::look(InputFile& file) {
   if (std::string lack = lack_of_rows(file, columns->header); !lack.empty()) return lack;
   if (columns_.list.empty()) {
     columns_ = std::move(*columns);
+  } else if (file.order = cell_order(columns_, *columns); !file.order.places.empty()) {
+    reordered_paths_.push_back(file.path);
   } else if (const Status status = check_same_columns(columns_, paths_.front(), *columns, file.path);
              !status.ok()) {
     return status;
@@ -173,8 +183,6 @@ Result<std::string> DataSet::look(InputFile& file) {
   return std::string();
 }
 
-  } else if (file.order = cell_order(columns_, *columns); !file.order.places.empty()) {
-    reordered_paths_.push_back(file.path);
 // Looks at rows of all over the data where what columns are is not told, values may want scales, or how
 // labels spread is asked.
 Status DataSet::look_closer(const std::vector<InputFile>& files) {
@@ -182,7 +190,8 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
     return !c.kind_told || (options_.choose_scales && !c.number_told);
   };
   const std::vector<Column>& list = columns_.list;
-  const bool guesses = format_->columns && std::any_of(list.begin(), list.end(), is_open);
+  const bool members = format_->members && options_.guess_members && options_.known_columns.empty();
+  const bool guesses = members || (format_->columns && std::any_of(list.begin(), list.end(), is_open));
   const bool scales = may_scale_values(files);
   // Commands are not run for these alone: the begin of a first one's output is there already.
   const bool head = !options_.from_command.empty() && !guesses;
@@ -198,7 +207,10 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
   }
   const std::string_view lines =
       std::string_view(rows).substr(0, rows.size() - std::min(rows.size(), kTextPad));
-  if (guesses) guess_columns(lines, options_.choose_scales, columns_);
+  if (format_->members)
+    look_at_members(lines, members);
+  else if (guesses)
+    guess_columns(lines, options_.choose_scales, columns_);
   if (!looks && !scales) return {};
   const Batch batch = memory_ ? look_at_memory() : look_at_rows(lines, options_);
   if (looks) {
@@ -206,7 +218,6 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
     if (!format_->columns)
       absent_parts_ = thalweg::absent_parts(options_.interactions, *format_, columns_, batch.fields);
     saw_weights_ = !batch.weights.empty();
-    if (format_->members) look_at_members(lines);
   }
   if (scales) options_.value_scales = choose_scales(lines, batch).text();
   return {};
@@ -222,39 +233,15 @@ ValueScales DataSet::choose_scales(std::string_view lines, const Batch& batch) c
   return ValueScales::choose(look_at_rows(lines, std::move(options)));
 }
 
-// Numbers that may be ids in the first rows, and members that are told but in none of these lines.
-void DataSet::look_at_members(std::string_view lines) {
-  constexpr int kRowsOfMembers = 100;
+// What members are that nobody has said, and those that are told but in none of these lines.
+void DataSet::look_at_members(std::string_view lines, bool guesses) {
   const auto kinds = MemberKinds::of(options_);
   if (!kinds) return;
-  ReadOptions all = options_;  // Members that are left out or are labels by their names are looked at, too.
-  all.labels_needed = false;
-  all.columns.clear();
-  std::set<std::string> found, absent;
-  for (const std::string& name : options_.columns.empty() ? std::vector<std::string>() : kinds->names()) {
-    all.columns += fmt::format("{}{}:cat", absent.empty() ? "" : ",", quoted_column_name(name));
-    absent.insert(name);
-  }
-  std::vector<std::string> names;
-  for (int row = 0; !lines.empty() && (row < kRowsOfMembers || !absent.empty()); ++row) {
-    const std::string_view line = lines.substr(0, lines.find('\n') + 1);
-    lines.remove_prefix(line.size());
-    const auto name_by = [&](const ReadOptions& options) {
-      names.clear();
-      format_->names({line, options, columns_, {}}, names);
-    };
-    if (row < kRowsOfMembers) name_by(options_);
-    for (const std::string& name : names) {
-      if (name.find('=') == name.npos && kinds->find(name) == nullptr && name_says_id(name))
-        found.insert(name);
-    }
-    if (absent.empty()) continue;
-    name_by(all);
-    for (const std::string& name : names)
-      std::erase_if(absent, [&](const std::string& told) { return is_of_member(name, told); });
-  }
-  numbers_like_ids_.assign(found.begin(), found.end());
-  absent_members_.assign(absent.begin(), absent.end());
+  if (!options_.columns.empty()) absent_members_ = members_without_values(lines, kinds->names());
+  if (!guesses) return;
+  members_ = guess_members(lines, options_, *kinds);
+  const std::string guessed = guessed_items(members_);
+  if (!guessed.empty()) options_.columns += (options_.columns.empty() ? "" : ",") + guessed;
 }
 
 // Images and text are of one size.

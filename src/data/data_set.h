@@ -41,7 +41,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   static Result<std::shared_ptr<DataSet>> open(ReadOptions options);
 
   const RowFormat& format() const { return *format_; }
-  const ReadOptions& options() const { return options_; }
+  const ReadOptions& options() const { return options_; }  // With what was guessed of members.
   // Of the files as they lie on disk, of rows in memory a guess; 0: not known, some file is a pipe.
   std::uint64_t total_bytes() const { return total_bytes_; }
   // A hash of the files' order, sizes and heads; not of their names, which machines may give otherwise.
@@ -65,8 +65,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   // Of ReadOptions::interactions, of which those rows have no entry; and whether any of them has a weight.
   const std::vector<std::string>& absent_parts() const { return absent_parts_; }
   bool saw_weights() const { return saw_weights_; }
-  // Members of JSON lines that are numbers there and have names of ids.
-  const std::vector<std::string>& numbers_like_ids() const { return numbers_like_ids_; }
+  // Of JSON lines, if ReadOptions::guess_members: those that the rows that were looked at have.
+  const Columns& members() const { return members_; }
   // Of those that ReadOptions::columns names itself, what none of those rows has a value of.
   const std::vector<std::string>& absent_members() const { return absent_members_; }
   // Whether RowReader can come to parts of the data in random order.
@@ -105,7 +105,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::unique_ptr<RowParser> parser_for_looking(ReadOptions options) const;
   Batch look_at_rows(std::string_view rows, ReadOptions options) const;
   ValueScales choose_scales(std::string_view lines, const Batch& batch) const;
-  void look_at_members(std::string_view lines);
+  void look_at_members(std::string_view lines, bool guesses);
   Batch look_at_memory() const;
   void take(const InputFile& file);
   double mean_entries(const std::string& lines) const;
@@ -117,7 +117,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   ReadOptions options_;
   const RowFormat* format_ = nullptr;  // Null: not known before the first file with rows.
   bool detect_ = true;
-  Columns columns_;
+  Columns columns_, members_;
   std::shared_ptr<const MemoryRows> memory_;  // Null: rows are in files.
   std::vector<InputFile> files_;              // Empty if hub_ has them.
   std::vector<std::string> paths_, empty_paths_, reordered_paths_;
@@ -127,7 +127,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   double entries_in_head_ = 0;
   std::string first_rows_;  // Of a command's first output, where values may want scales.
   LabelSpread label_spread_;
-  std::vector<std::string> absent_parts_, numbers_like_ids_, absent_members_;
+  std::vector<std::string> absent_parts_, absent_members_;
   bool saw_weights_ = false;
   std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
   mutable std::mutex mutex_;                                    // Guards the rest.

@@ -54,7 +54,8 @@ std::vector<std::string> odd_columns(const DataSet& data) {
 
 std::vector<std::string> column_table(const DataSet& data) {
   constexpr std::size_t kLinesMax = 64, kNameShown = 24;
-  const std::vector<Column>& all = data.columns().list;
+  const bool members = data.format().members;
+  const std::vector<Column>& all = members ? data.members().list : data.columns().list;
   std::vector<const Column*> found;
   std::uint64_t rows = 0;
   bool features = false;
@@ -67,12 +68,11 @@ std::vector<std::string> column_table(const DataSet& data) {
   }
   if (!features || rows == 0) return {};
   std::vector<std::string> lines = {
-      fmt::format(
-          "what columns are, by {} rows; --columns says otherwise (NAME:cat, num, num:log, num:bucket, "
-          "num:raw, -):",
-          rows),
-      fmt::format("  {:<24} {:<14} {:>8} {:>8} {:>12} {:>12}", "column", "kind", "distinct", "missing",
-                  "least", "most")};
+      fmt::format("what {} are, by {} rows; --columns says otherwise (NAME:cat, num, num:log, num:bucket, "
+                  "num:raw, -):",
+                  members ? "members" : "columns", rows),
+      fmt::format("  {:<24} {:<14} {:>8} {:>8} {:>12} {:>12}", members ? "member" : "column", "kind",
+                  "distinct", "missing", "least", "most")};
   const auto number = [](const Column& c, double v) {
     return c.facts.numbers ? fmt::format("{:.8g}", v) : std::string("-");
   };

@@ -59,7 +59,9 @@ struct ReadOptions {
   // False: labels and weights are not used, and may be missing but in libsvm and libffm.
   bool labels_needed = true;
   // CSV: what each column is; see columns.h for the language. Empty: the header and the first rows decide.
+  // JSON lines: what members are; the others are what their values are, but for what is guessed.
   std::string columns;
+  bool guess_members = false;  // JSON lines: of members that nothing says, as of columns.
   // CSV: what the columns of the data were that the model learnt from, as columns_text() says it; `columns`
   // and the names below go before it. Empty: there is no such data.
   std::string known_columns;

@@ -222,23 +222,33 @@ TEST_F(Objectives, PartsThatNoRowHasAreToldOf) {
   EXPECT_EQ(lines_.find("called \"item\""), lines_.npos);
 }
 
-TEST_F(Objectives, IdsThatAreNumbersInJsonAreToldOf) {
-  std::string text;
-  for (int row = 0; row < 100; ++row)
-    text += fmt::format("{{\"label\":{},\"userId\":{},\"item_id\":\"{}\",\"price\":{}}}\n", row % 2, row % 9,
-                        row % 7, row);
+TEST_F(Objectives, IdsThatAreNumbersInJsonAreCategoriesAsInCsv) {
+  std::string text, csv = "label,userId,item_id,row_id\n";
+  for (int row = 0; row < 400; ++row) {
+    text += fmt::format("{{\"label\":{},\"userId\":{},\"item_id\":\"i{}\",\"row_id\":{}}}\n", row % 2,
+                        row % 9, row % 7, row);
+    csv += fmt::format("{},{},i{},{}\n", row % 2, row % 9, row % 7, row);
+  }
+  options_.data_shards = 1, options_.batch = 64;
+  options_.files = {folder_.write("ids.csv", csv)};
+  const TrainResult of_csv = run(options_);
   options_.files = {folder_.write("ids.jsonl", text)};
-  ASSERT_TRUE(Trainer::open(options_));
-  EXPECT_NE(lines_.find("member \"userId\" is a number"), lines_.npos) << lines_;
-  EXPECT_EQ(lines_.find("item_id"), lines_.npos);
-  EXPECT_EQ(lines_.find("price"), lines_.npos);
-  options_.columns = "userId:cat";
+  options_.out = folder_ / "of_json";
   lines_.clear();
-  ASSERT_TRUE(Trainer::open(options_));
-  EXPECT_EQ(lines_.find("userId"), lines_.npos) << lines_;
-  options_.columns = "user:cat";
-  ASSERT_TRUE(Trainer::open(options_));
-  EXPECT_NE(lines_.find("has a value of member \"user\", which --columns names"), lines_.npos) << lines_;
+  const TrainResult of_json = run(options_);
+  EXPECT_EQ(of_json.model_digest, of_csv.model_digest);
+  EXPECT_NE(lines_.find("what members are, by 400 rows"), lines_.npos) << lines_;
+  EXPECT_NE(lines_.find("whole numbers, and the name says ids"), lines_.npos) << lines_;
+  std::vector<float> known, others;
+  ASSERT_TRUE(predict_rows(options_.out, options_.files, [&](float p) { known.push_back(p); }).ok());
+  ASSERT_TRUE(
+      predict_rows(folder_ / "model", {folder_ / "ids.csv"}, [&](float p) { others.push_back(p); }).ok());
+  EXPECT_EQ(known, others);
+  options_.init = options_.out, options_.out = folder_ / "more";
+  options_.columns = "userId:num";
+  EXPECT_NE(refused(options_).message().find("has row_id:-,userId:cat"), std::string::npos);
+  options_.columns = "userId:cat";  // It says no other than the model.
+  EXPECT_TRUE(run(options_).status.ok());
 }
 
 TEST_F(Objectives, ALogOfClicksAloneIsToldOf) {
@@ -253,6 +263,14 @@ TEST_F(Objectives, ALogOfClicksAloneIsToldOf) {
               label == '1')
         << "clicks may be so rare that a look finds none: " << lines_;
   }
+}
+
+TEST_F(Objectives, MembersThatNoRowHasAreToldOf) {
+  options_.files = {folder_.write("ids.jsonl", "{\"label\":1,\"userId\":7}\n{\"label\":0,\"userId\":8}\n")};
+  options_.columns = "user:cat";
+  options_.valid_part = 0;
+  ASSERT_TRUE(Trainer::open(options_));
+  EXPECT_NE(lines_.find("has a value of member \"user\", which --columns names"), lines_.npos) << lines_;
 }
 
 TEST_F(Objectives, LabelsAndWeightsAreNamedWhereRowsHaveNamesOnly) {

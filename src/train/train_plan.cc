@@ -344,6 +344,7 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
   read.look_at_labels = asks_order || spec.model.loss == Loss::kSquared || !read.interactions.empty() ||
                         !read.weight_column.empty() || !read.columns.empty() || spec.model.score_shift != 0;
   read.choose_scales = true;
+  read.guess_members = start == nullptr;
   read.choose_value_scales = start == nullptr && !raw;
   auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());
@@ -364,7 +365,10 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }
   if ((*data)->format().members) {
-    for (ReadOptions* const rows : {&spec.train, &spec.valid}) settle_members(*rows);
+    for (ReadOptions* const rows : {&spec.train, &spec.valid}) {
+      rows->columns = (*data)->options().columns;
+      settle_members(*rows);
+    }
   }
   return data;
 }

@@ -70,9 +70,9 @@ TEST_F(Scoring, ColumnsThatAreGivenOtherwiseThanInTrainingAreRefused) {
 
 TEST_F(Scoring, MembersOfJsonLinesAreColumnsToo) {
   const std::string rows = folder_ / "rows.jsonl", model = folder_ / "json";
-  write_text(rows, R"({"won":1,"user":{"id":7},"n":2,"day":"a,b"})"
+  write_text(rows, R"({"won":1,"user":{"id":7},"n":2,"day":"a,b","ad_id":3})"
                    "\n"
-                   R"({"won":0,"user":{"id":8},"day":"c"})"
+                   R"({"won":0,"user":{"id":8},"day":"c","ad_id":4})"
                    "\n");
   ASSERT_EQ(run("train " + rows + " --columns won:label,user.id:cat --out " + model), 0) << err_;
   EXPECT_EQ(read_text(model + "/model.json").find("won:label"), std::string::npos);
@@ -86,9 +86,12 @@ TEST_F(Scoring, MembersOfJsonLinesAreColumnsToo) {
   EXPECT_EQ(json()["groups"]["groups"], 2);
   EXPECT_EQ(run("eval --by user.no --model " + model + " " + rows), 2);
   EXPECT_NE(err_.find("--by: no row has a member \"user.no\""), err_.npos) << err_;
+  ASSERT_EQ(run("predict --model " + model + " " + rows), 0) << err_;
+  const std::string answers = out_;
   EXPECT_EQ(run("predict --columns user.id:cat,won:label --model " + model + " " + rows), 0) << err_;
+  EXPECT_EQ(out_, answers) << "ad_id is a category though it is not named again";
   EXPECT_EQ(run("predict --columns n:cat --model " + model + " " + rows), 2);
-  EXPECT_NE(err_.find("the model was trained with --columns user.id:cat"), err_.npos) << err_;
+  EXPECT_NE(err_.find("the model was trained with --columns ad_id:cat,user.id:cat"), err_.npos) << err_;
   EXPECT_EQ(run("train " + rows + " --columns n:cat --init " + model), 2);
   EXPECT_EQ(run("train " + rows + " --init " + model), 0) << err_;
 }

@@ -60,6 +60,10 @@ Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& op
   }
   if (!options.has("label-column")) read.label_column = manifest.option("label-column");
   if (!options.has("weight-column")) read.weight_column = manifest.option("weight-column");
+  if (options.has("columns") && !says_all_columns(columns) && says_known_of_members(read.columns, columns)) {
+    settle_members(read);
+    read.columns = columns;
+  }
   return read;
 }
 
@@ -67,7 +71,7 @@ Status check_given_columns(const Manifest& manifest, const Options& options, con
   const std::string known = manifest.option("columns");
   const bool given = options.has("columns") || options.has("label-column") || options.has("weight-column");
   if (data.format().members && options.has("columns") &&
-      !say_same_of_members(options.text("columns"), known)) {
+      !says_known_of_members(options.text("columns"), known)) {
     return with_hint(
         {Code::kUsage, fmt::format("--columns {}, but the model was trained with {}", options.text("columns"),
                                    known.empty() ? "what members are by themselves" : "--columns " + known)},

@@ -1,114 +1,27 @@
 #include "data/column/column_guess.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "data/column/cell_sample.h"
+#include "data/column/column_items.h"
+#include "data/column/member_kinds.h"
 #include "data/column/number_form.h"
-#include "data/reader/cell_words.h"
-#include "data/reader/number.h"
-#include "data/reader/row_loop.h"
 
 namespace thalweg {
 namespace {
 
 using Kind = Column::Kind;
 using Shape = NumberForm::Shape;
+using Seen = CellSample::Seen;
 constexpr std::uint64_t kRowsEnough = 100;  // For what rows have in common to mean something.
-
-// A cell as its column's rows are compared.
-struct Seen {
-  std::uint64_t hash;
-  double number;  // NaN: it is none.
-  double label;
-};
-
-// What is gathered of a column.
-struct Sample {
-  std::vector<Seen> seen;  // In the rows' order, but for missing cells.
-  std::uint64_t rows = 0, numbers = 0, whole = 0, distinct = 0;
-  double smallest = 0, largest = 0;
-  double sizes = 0;  // The sum of all sizes.
-  std::uint64_t not_zero = 0;
-  bool increasing = true;
-
-  void add_number(double v) {
-    if (numbers++ == 0) smallest = largest = v;
-    if (numbers > 1 && v <= last) increasing = false;
-    last = v;
-    smallest = std::min(smallest, v), largest = std::max(largest, v);
-    whole += v == std::floor(v) ? 1 : 0;
-  }
-  double last = 0;
-};
-
-bool read_number(std::string_view cell, float& value) {
-  return parse_real(cell.data(), cell.data() + cell.size(), value) == cell.data() + cell.size();
-}
-
-double size_of(double number, Shape shape) {
-  return std::abs(shape == Shape::kLog ? std::log1p(std::abs(number)) : number);
-}
-
-void take_cell(std::string_view cell, double label, Shape shape, Sample& sample) {
-  ++sample.rows;
-  cell = trimmed(cell);
-  if (cell.empty() || says_missing(cell)) return;
-  Seen seen{XXH3_64bits(cell.data(), cell.size()), std::nan(""), label};
-  float value = 0;
-  if (read_number(cell, value)) {
-    seen.number = value;
-    sample.add_number(value);
-    const double size = size_of(seen.number, shape);
-    sample.sizes += size;
-    sample.not_zero += size != 0 ? 1 : 0;
-  }
-  sample.seen.push_back(seen);
-}
-
-double label_of(std::string_view cell) {
-  float value = 0;
-  cell = trimmed(cell);
-  if (!cell.empty() && read_number(cell, value)) return value;
-  return truth_of(cell).value_or(0.0f);
-}
-
-std::vector<Sample> take_samples(std::string_view rows, const Columns& columns) {
-  std::vector<Sample> samples(columns.list.size());
-  std::vector<std::string> scratch(columns.list.size());
-  std::vector<std::string_view> cells(columns.list.size());
-  const char* const end = rows.data() + rows.size();
-  for (const char* p = rows.data(); p != end;) {
-    const char* const next = line_end(p, end) + 1;
-    const std::string_view line(p, static_cast<std::size_t>(next - p));
-    bool good = is_row(p, false) && !(columns.header && line == columns.header_line);
-    double label = 0;
-    for (std::size_t c = 0; c < cells.size() && good; ++c) {
-      good = next_cell(p, columns.separator, cells[c], scratch[c]) && (*p == '\n') == (c + 1 == cells.size());
-      if (good && columns.list[c].kind == Kind::kLabel) label = label_of(cells[c]);
-      ++p;
-    }
-    for (std::size_t c = 0; c < cells.size() && good; ++c) {
-      take_cell(cells[c], label, columns.list[c].number.shape, samples[c]);
-    }
-    p = next;
-  }
-  for (Sample& sample : samples) {
-    std::vector<std::uint64_t> hashes;
-    for (const Seen& seen : sample.seen) hashes.push_back(seen.hash);
-    std::sort(hashes.begin(), hashes.end());
-    sample.distinct = static_cast<std::uint64_t>(std::unique(hashes.begin(), hashes.end()) - hashes.begin());
-  }
-  return samples;
-}
 
 // The sum of squared errors of the best line through (x, label).
 double line_errors(const std::vector<Seen>& seen, double (*x_of)(double)) {
@@ -122,7 +35,7 @@ double line_errors(const std::vector<Seen>& seen, double (*x_of)(double)) {
 }
 
 // Whether labels follow single numbers rather than a line through them or their logarithms.
-bool lacks_order(const Sample& sample) {
+bool lacks_order(const CellSample& sample) {
   constexpr double kDeviations = 6;
   const double n = static_cast<double>(sample.seen.size()), k = static_cast<double>(sample.distinct);
   if (k < 3 || n < 5 * k || n < kRowsEnough) return false;
@@ -146,14 +59,14 @@ bool lacks_order(const Sample& sample) {
 
 // Numbers that are far from 0 beside how much they differ, such as 1950 to 2020: times a weight they tell
 // little.
-bool is_far_from_zero(const Sample& sample) {
+bool is_far_from_zero(const CellSample& sample) {
   const double size = std::min(std::abs(sample.smallest), std::abs(sample.largest));
   const bool one_sign = (sample.smallest > 0) == (sample.largest > 0);
   return one_sign && sample.distinct > 2 && sample.largest - sample.smallest < size;
 }
 
 // Why a column of numbers is one of categories, or of nothing; empty: it is neither.
-void guess_kind(const Sample& sample, Column& column) {
+void guess_kind(const CellSample& sample, Column& column) {
   const auto set = [&](Kind kind, std::string why) {
     column.kind = kind;
     column.facts.why = std::move(why);
@@ -168,8 +81,9 @@ void guess_kind(const Sample& sample, Column& column) {
   }
   if (!number || cells == 0) return;
   if (sample.numbers + cells / 100 < cells) return set(Kind::kCategorical, "many cells are no numbers");
+  if (id && sample.whole == sample.numbers)
+    return set(Kind::kCategorical, "whole numbers, and the name says ids");
   if (!whole) return;
-  if (id) return set(Kind::kCategorical, "whole numbers, and the name says ids");
   const bool repeats = 5 * sample.distinct <= cells;
   if (repeats && is_far_from_zero(sample) && cells >= kRowsEnough) {
     return set(Kind::kCategorical, "whole numbers that differ little beside their size");
@@ -181,13 +95,13 @@ void guess_kind(const Sample& sample, Column& column) {
 
 // The mean of those that are not 0, or, where some such as 9999999999 stand for something else and make up
 // nearly all of that, of all but the largest hundredth.
-double mean_size(const Sample& sample, Shape shape) {
+double mean_size(const CellSample& sample, Shape shape) {
   constexpr std::size_t kLeftOutPart = 100;
   constexpr double kTimesTooMuch = 10;
   const double mean = sample.sizes / static_cast<double>(sample.not_zero);
   std::vector<double> sizes;
   for (const Seen& seen : sample.seen) {
-    const double size = size_of(seen.number, shape);
+    const double size = size_of_number(seen.number, shape);
     if (size > 0) sizes.push_back(size);
   }
   const std::size_t kept = sizes.size() - sizes.size() / kLeftOutPart;
@@ -200,7 +114,7 @@ double mean_size(const Sample& sample, Shape shape) {
 
 // The mean size, from the mean if all are far from 0. To three digits, so that a column times 10 has ten
 // times the scale.
-NumberForm form_for(const Sample& sample, Shape shape) {
+NumberForm form_for(const CellSample& sample, Shape shape) {
   constexpr int kOffsetDigits = 6, kScaleDigits = 3;
   NumberForm form{shape, 0, 1};
   if (sample.not_zero == 0) return form;
@@ -215,6 +129,16 @@ NumberForm form_for(const Sample& sample, Shape shape) {
   const float scale = rounded_to_digits(size, kScaleDigits);
   if (std::isnormal(scale)) form.scale = scale;
   return form;
+}
+
+void guess_column(const CellSample& sample, Column& column) {
+  column.facts.rows = sample.rows;
+  column.facts.missing = sample.rows - sample.seen.size();
+  column.facts.distinct = sample.distinct;
+  column.facts.numbers = sample.numbers == sample.seen.size() && sample.numbers > 0;
+  column.facts.smallest = sample.smallest, column.facts.largest = sample.largest;
+  const bool is_feature = column.kind == Kind::kNumeric || column.kind == Kind::kCategorical;
+  if (is_feature && !column.kind_told) guess_kind(sample, column);
 }
 
 bool is_small(char c) { return c >= 'a' && c <= 'z'; }
@@ -253,21 +177,30 @@ bool name_says_id(std::string_view name) {
 }
 
 void guess_columns(std::string_view rows, bool choose_scales, Columns& columns) {
-  const std::vector<Sample> samples = take_samples(rows, columns);
+  const std::vector<CellSample> samples = sample_cells(rows, columns);
   for (std::size_t c = 0; c < samples.size(); ++c) {
-    const Sample& sample = samples[c];
     Column& column = columns.list[c];
-    column.facts.rows = sample.rows;
-    column.facts.missing = sample.rows - sample.seen.size();
-    column.facts.distinct = sample.distinct;
-    column.facts.numbers = sample.numbers == sample.seen.size() && sample.numbers > 0;
-    column.facts.smallest = sample.smallest, column.facts.largest = sample.largest;
-    const bool is_feature = column.kind == Kind::kNumeric || column.kind == Kind::kCategorical;
-    if (is_feature && !column.kind_told) guess_kind(sample, column);
+    guess_column(samples[c], column);
     if (column.kind != Kind::kNumeric || column.number_told || !choose_scales) continue;
-    if (column.number.shape != Shape::kBucket) column.number = form_for(sample, column.number.shape);
+    if (column.number.shape != Shape::kBucket) column.number = form_for(samples[c], column.number.shape);
   }
   number_columns(columns);
+}
+
+Columns guess_members(std::string_view rows, const ReadOptions& options, const MemberKinds& kinds) {
+  Columns members;
+  const std::vector<CellSample> samples = sample_members(rows, options, kinds, members);
+  for (std::size_t c = 0; c < samples.size(); ++c) guess_column(samples[c], members.list[c]);
+  return members;
+}
+
+std::string guessed_items(const Columns& members) {
+  std::string text;
+  for (const Column& c : members.list) {
+    if (c.kind_told || c.facts.why.empty()) continue;
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", quoted_column_name(c.name), column_kind_text(c));
+  }
+  return text;
 }
 
 }  // namespace thalweg

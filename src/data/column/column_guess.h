@@ -1,9 +1,12 @@
 // What columns are that nobody has said: from rows of all over the data.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "data/column/columns.h"
+#include "data/column/member_kinds.h"
+#include "data/read_options.h"
 
 namespace thalweg {
 
@@ -20,5 +23,11 @@ bool name_says_id(std::string_view name);
 // three digits; where all are far from 0, their mean is subtracted first, and where the largest hundredth
 // makes up nine tenths of that mean it is of the others.
 void guess_columns(std::string_view rows, bool choose_scales, Columns& columns);
+
+// Members of JSON lines by the same rules, as columns in the order in which these lines have them; those that
+// are arrays or that `kinds` leaves out are none of them.
+Columns guess_members(std::string_view rows, const ReadOptions& options, const MemberKinds& kinds);
+// What was decided against what values are, as ReadOptions::columns says it.
+std::string guessed_items(const Columns& members);
 
 }  // namespace thalweg

@@ -87,12 +87,15 @@ void settle_members(ReadOptions& options) {
   options.columns = kinds->text();
 }
 
-bool say_same_of_members(const std::string& columns, const std::string& others) {
+bool says_known_of_members(const std::string& columns, const std::string& known) {
   ReadOptions here, there;
-  here.columns = columns, there.columns = others;
-  settle_members(here);
-  settle_members(there);
-  return here.columns == there.columns;
+  here.columns = columns, there.columns = known;
+  const auto said = MemberKinds::of(here), all = MemberKinds::of(there);
+  if (!said || !all) return false;
+  const std::vector<std::string> items = said->items(), known_items = all->items();
+  return std::all_of(items.begin(), items.end(), [&](const std::string& item) {
+    return std::find(known_items.begin(), known_items.end(), item) != known_items.end();
+  });
 }
 
 const ColumnItem* MemberKinds::find(std::string_view path) const {
@@ -111,14 +114,18 @@ std::vector<std::string> MemberKinds::names() const {
   return names;
 }
 
-std::string MemberKinds::text(bool without_scaled) const {
-  std::string text;
+std::vector<std::string> MemberKinds::items(bool without_scaled) const {
+  std::vector<std::string> items;
   const auto add = [&](const ColumnItem& item) {
-    if (!is_target(item)) text += (text.empty() ? "" : ",") + item_text(item, without_scaled);
+    if (!is_target(item)) items.push_back(item_text(item, without_scaled));
   };
   for (const auto& [name, item] : by_name_) add(item);
   for (const ColumnItem& pattern : patterns_) add(pattern);
-  return text;
+  return items;
+}
+
+std::string MemberKinds::text(bool without_scaled) const {
+  return fmt::format("{}", fmt::join(items(without_scaled), ","));
 }
 
 }  // namespace thalweg

@@ -18,8 +18,8 @@ bool says_all_columns(std::string_view columns);
 
 // Label and weight that `columns` names become label_column and weight_column, and the rest of it text().
 void settle_members(ReadOptions& options);
-// Whether both say the same of members, label and weight left out.
-bool say_same_of_members(const std::string& columns, const std::string& others);
+// Whether each item of `columns`, label and weight left out, is one of `known`, which may say more.
+bool says_known_of_members(const std::string& columns, const std::string& known);
 
 class MemberKinds {
  public:
@@ -35,8 +35,9 @@ class MemberKinds {
   const std::string& weight() const { return weight_; }
   // Those that items name themselves, label and weight left out.
   std::vector<std::string> names() const;
-  // The items again but for label and weight. `without_scaled`: members whose numbers have a told scale are
+  // Each item again but for label and weight. `without_scaled`: members whose numbers have a told scale are
   // left out of rows instead.
+  std::vector<std::string> items(bool without_scaled = false) const;
   std::string text(bool without_scaled = false) const;
 
  private:

@@ -1,5 +1,6 @@
 #include "data/column/member_kinds.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder_for_test.h"
@@ -32,8 +33,9 @@ TEST(MemberKinds, TheirTextSaysTheSameAgain) {
   EXPECT_EQ(kinds_by(text).text(), text);
   EXPECT_EQ(kinds_by(text + ",won:label,n:weight").text(), text);
   EXPECT_EQ(kinds_by(text).text(true), "\"a,b\":-,hits:-,price:-,\"x*\":-,*_id:cat");
-  EXPECT_TRUE(say_same_of_members("b:cat,won:label,a:-", "a:-,b:cat"));
-  EXPECT_FALSE(say_same_of_members("b:cat", "b:num"));
+  EXPECT_TRUE(says_known_of_members("b:cat,won:label", "a:-,b:cat"));
+  EXPECT_FALSE(says_known_of_members("a:-,b:cat", "b:cat"));
+  EXPECT_FALSE(says_known_of_members("b:cat", "b:num"));
 }
 
 TEST(MemberKinds, AModelOfCsvSpeaksOfAllColumns) {
@@ -74,7 +76,6 @@ TEST(MemberKinds, ScalesThatAreToldStayAndAbsentMembersAreNamed) {
   const auto data = DataSet::open(options);
   ASSERT_TRUE(data) << data.status().message();
   EXPECT_EQ((*data)->format().name, "jsonl");
-  EXPECT_EQ((*data)->numbers_like_ids(), std::vector<std::string>{"item_id"});
   EXPECT_EQ((*data)->absent_members(), std::vector<std::string>{"usr"});
   auto reader = (*data)->reader(ShardId{0}, 1);
   Batch batch;
@@ -93,9 +94,64 @@ TEST(MemberKinds, WhatIsLeftOutIsNotToldOfAndAToldLabelIsOneEverywhere) {
   options.choose_value_scales = options.look_at_labels = true;
   const auto data = DataSet::open(options);
   ASSERT_TRUE(data) << data.status().message();
-  EXPECT_EQ((*data)->numbers_like_ids(), std::vector<std::string>());
   EXPECT_EQ((*data)->absent_members(), std::vector<std::string>());
   EXPECT_NE((*data)->value_scales().find("/1700000000"), std::string::npos) << (*data)->value_scales();
+}
+
+// Members are what columns of CSV with the same rows are.
+TEST(MemberKinds, NothingThatIsSaidIsGuessedAsColumnsAre) {
+  const TemporaryFolder folder;
+  std::string lines = "\n", csv = "label,user_id,year,visits,request,pro,level,told\n";
+  for (std::uint32_t row = 0; row < 1000; ++row) {
+    const std::uint32_t user = row * 7919 % 300, level = row * 31 % 7;
+    const std::uint32_t label = level % 2, year = 2000 + row % 20, visits = row * row % 900;
+    const auto add = [&](const char* form, std::string& to) {
+      to += fmt::format(fmt::runtime(form), label, user, year, visits, row * 2654435761u, row % 3 == 0, level,
+                        user);
+    };
+    add("{{\"label\":{},\"user_id\":{},\"year\":{},\"visits\":{},\"request\":\"r{}\",\"pro\":{},\"level\":{},"
+        "\"told\":{}}}\n",
+        lines);
+    add("{},{},{},{},r{},{},{},{}\n", csv);
+  }
+  ReadOptions options;
+  options.paths = {folder.write("a.jsonl", lines)};
+  options.columns = "told:num";
+  options.guess_members = true;
+  const auto data = DataSet::open(options);
+  ASSERT_TRUE(data) << data.status().message();
+  options.paths = {folder.write("a.csv", csv)};
+  const auto same = DataSet::open(options);
+  ASSERT_TRUE(same) << same.status().message();
+  const std::vector<Column>&members = (*data)->members().list, &columns = (*same)->columns().list;
+  ASSERT_EQ(members.size(), columns.size());
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    EXPECT_EQ(members[c].name, columns[c].name);
+    EXPECT_EQ(members[c].kind, columns[c].kind) << columns[c].name;
+    EXPECT_EQ(members[c].facts.why, columns[c].facts.why) << columns[c].name;
+    EXPECT_EQ(members[c].facts.distinct, columns[c].facts.distinct) << columns[c].name;
+    EXPECT_EQ(members[c].facts.missing, 0u) << columns[c].name;
+  }
+  EXPECT_EQ((*data)->options().columns, "told:num,user_id:cat,year:cat,request:-,level:cat");
+}
+
+TEST(MemberKinds, WhatIsNotOfOneKindOrStandsInArraysIsNotGuessedToBeANumber) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (std::uint32_t row = 0; row < 400; ++row)
+    lines += fmt::format(
+        "{{\"y\":{},\"tags\":[{},2],\"mixed\":{},\"u\":{{\"id\":{},\"a,b_id\":8}},\"no\":null}}\n", row % 2,
+        row, row % 5 == 0 ? "\"none\"" : "7.5", row % 40);
+  ReadOptions options;
+  options.paths = {folder.write("a.jsonl", lines)};
+  options.guess_members = true;
+  const auto data = DataSet::open(options);
+  ASSERT_TRUE(data) << data.status().message();
+  EXPECT_EQ((*data)->options().columns, "mixed:cat,u.id:cat,\"u.a,b_id\":cat");
+  options.columns = "u:-,y:-,mixed:label";
+  const auto other = DataSet::open(options);
+  ASSERT_TRUE(other) << other.status().message();
+  EXPECT_EQ((*other)->options().columns, options.columns);
 }
 
 TEST(JsonMembers, AreFoundByTheirPaths) {

@@ -1,6 +1,7 @@
 #include "data/reader/json_members.h"
 
 #include <cstddef>
+#include <vector>
 
 #include "data/read_options.h"
 #include "data/reader/json_string.h"
@@ -12,7 +13,7 @@ namespace {
 // Walks a line without recursion: what is open decides what a comma is followed by.
 class JsonWalk {
  public:
-  JsonWalk(std::span<const std::string> names, std::span<std::string> texts) : names_(names), texts_(texts) {}
+  explicit JsonWalk(const std::function<void(const JsonScalar&)>& visit) : visit_(visit) {}
 
   void walk(const char* p) {
     p = skip_blanks(p);
@@ -58,25 +59,23 @@ class JsonWalk {
   }
 
   bool take_scalar(const char*& p) {
-    std::string_view text;
+    using Kind = JsonScalar::Kind;
+    JsonScalar scalar{path_, {}, Kind::kString, !open_.back().object};
     if (*p == '"') {
-      if (!read_json_string(p, text, scratch_, error_)) return false;
+      if (!read_json_string(p, scalar.text, scratch_, error_)) return false;
     } else {
       const char* const begin = p;
       while (*p != ',' && *p != '}' && *p != ']' && !ends_token(*p)) ++p;
-      text = {begin, static_cast<std::size_t>(p - begin)};
-      if (text.empty()) return false;
-      if (text == "null") text = {};
+      scalar.text = {begin, static_cast<std::size_t>(p - begin)};
+      if (scalar.text.empty()) return false;
+      scalar.kind = json_number_end(begin) == p ? Kind::kNumber : Kind::kWord;
+      if (scalar.text == "null") scalar.text = {}, scalar.kind = Kind::kNull;
     }
-    if (!open_.back().object) return true;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      if (names_[i] == path_) texts_[i] = text;
-    }
+    visit_(scalar);
     return true;
   }
 
-  const std::span<const std::string> names_;
-  const std::span<std::string> texts_;
+  const std::function<void(const JsonScalar&)>& visit_;
   std::string path_, scratch_;
   RowError error_;
   std::vector<Opened> open_;
@@ -84,11 +83,19 @@ class JsonWalk {
 
 }  // namespace
 
+void visit_json_scalars(const char* line, const std::function<void(const JsonScalar&)>& visit) {
+  JsonWalk(visit).walk(line);
+}
+
 void find_json_members(std::string_view line, std::span<const std::string> names,
                        std::span<std::string> texts) {
   for (std::string& text : texts) text.clear();
   const std::string padded = std::string(line) + std::string(kTextPad, '\0');
-  JsonWalk(names, texts).walk(padded.data());
+  visit_json_scalars(padded.data(), [&](const JsonScalar& scalar) {
+    for (std::size_t i = 0; i < names.size() && !scalar.in_array; ++i) {
+      if (names[i] == scalar.path) texts[i] = scalar.text;
+    }
+  });
 }
 
 }  // namespace thalweg

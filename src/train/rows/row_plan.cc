@@ -115,12 +115,6 @@ std::vector<std::string> absent_names(const DataSet& data) {
                     "--interactions names; expected a whole name as it stands in the rows",
                     data.paths().front(), name));
   }
-  for (const std::string& name : data.numbers_like_ids()) {
-    lines.push_back(fmt::format(
-        "{}: member \"{}\" is a number, so that all its values share one weight, and its "
-        "name says ids; --columns {}:cat gives each its own, --columns {}:num says that it is one",
-        data.paths().front(), name, quoted_column_name(name), quoted_column_name(name)));
-  }
   for (const std::string& name : data.absent_members()) {
     lines.push_back(
         fmt::format("{}: no row that was looked at has a value of member \"{}\", which --columns names",

@@ -108,7 +108,7 @@ Status WarmStart::settle_reading(TrainerOptions& options) const {
     return differs("--columns", options.columns, "columns that it knows, " + known_columns());
   if (known_columns().empty()) {
     const std::string told = stored("columns");
-    if (!told.empty() && !options.columns.empty() && !say_same_of_members(options.columns, told))
+    if (!told.empty() && !options.columns.empty() && !says_known_of_members(options.columns, told))
       return differs("--columns", options.columns, told);
     if (!told.empty()) options.columns = told;
   }
