@@ -256,7 +256,13 @@ def test_ranks_whose_counts_differ_are_found_out(odd, text):
     (lambda group: group.weighted_mean(np.zeros(1), "a"), "weight 'a': expected a number"),
     (lambda group: group.part(10, 3), "rank 3: expected one below 3"),
     (lambda group: group.all_reduce_sparse([-1], [[1.0]]), "key -1: expected none below 0"),
-    (lambda group: group.all_reduce_sparse([1.5], [[1.0]]), "keys of float64, expected whole numbers"),
+    (lambda group: group.all_reduce_sparse([1.5], [[1.0]]), "key 1.5: expected a whole number"),
+    (lambda group: group.all_reduce_sparse([1], [None]), "rows of object; expected numbers"),
+    (lambda group: group.split("a"), "colour 'a': expected a whole number"),
+    (lambda group: group.split(1, 0.5), "key 0.5: expected a whole number"),
+    (lambda group: group.allocate((2**40, 2**40)), "expected numbers that fit memory"),
+    (lambda group: group.allocate(2.5), "a size of shape 2.5: expected a whole number"),
+    (lambda group: group.allocate(3, "O"), "shape 3 of object: expected numbers that fit memory"),
     (lambda group: group.all_reduce_sparse([], []), "expected \\(0, floats of a row\\)"),
     (lambda group: group.all_reduce_sparse([1, 2], [1.0, 2.0, 3.0]), "expected one for each of 2 keys"),
     (lambda group: Group.in_process(0), "size 0: expected 1 at least"),
@@ -266,6 +272,9 @@ def test_ranks_whose_counts_differ_are_found_out(odd, text):
     (lambda group: Group.join(master="localhost:99999"), "master 'localhost:99999': expected HOST:PORT"),
     (lambda group: Group.join(rank=-1), "rank -1: expected 0 at least"),
     (lambda group: Group.join(timeout=-1), "timeout -1"),
+    (lambda group: Group.join(timeout="x"), "timeout 'x': expected a number of seconds"),
+    (lambda group: Group.join(transport=3), "transport 3: expected a string"),
+    (lambda group: Group.join(master=3), "master '3': expected HOST:PORT"),
 ])
 def test_arguments_that_cannot_be_right_are_refused_in_words(call, text):
     with pytest.raises(InputError, match=text):
@@ -306,7 +315,7 @@ def test_a_place_that_is_given_goes_before_what_a_launcher_holds(free_address, m
     (lambda group: group.reduce_scatter(np.zeros(3), [0.0]), "out: a list; expected an array"),
     (lambda group: group.broadcast(read_only(np.zeros(3)), wait=False), "read-only"),
     (lambda group: group.weighted_mean([1.0], 1), "data: a list"),
-    (lambda group: group.allocate((-1,)), "expected no negative size"),
+    (lambda group: group.allocate((-1,)), "a size of shape -1: expected 0 at least"),
 ])
 def test_what_is_no_array_is_refused_in_words(call, text):
     with pytest.raises(InputError, match=text):

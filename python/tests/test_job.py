@@ -2,6 +2,7 @@
 
 import doctest
 import os
+import re
 import signal
 import threading
 
@@ -21,6 +22,19 @@ def test_keys_of_a_range_are_as_great_as_any():
         store.push("a", range(2**63, 2**63 + 3), [[1], [2], [3]])
         store.advance()
         assert store.pull("a", [2**63 + 2, 2**63]).tolist() == [[3], [1]]
+
+
+def test_keys_of_a_list_may_lie_on_both_sides_of_2_to_the_63rd():
+    with Job([Table("a")]) as job:
+        store = job.store()
+        store.push("a", [1, 2**64 - 2], [[1], [2]])
+        store.advance()
+        assert store.pull("a", [2**63, 2**64 - 2, 1]).tolist() == [[0], [2], [1]]
+        for key, text in ((2**64, "expected one below 2^64"), (-1, "expected none below 0")):
+            with pytest.raises(thalweg.InputError, match=re.escape(f"key {key}: {text}")):
+                store.pull("a", [2**63, key])
+        with pytest.raises(thalweg.InputError, match="key 0.5: expected a whole number"):
+            store.pull("a", [1, 0.5])
 
 
 def test_repeated_keys_add_up_and_rows_come_in_order():
@@ -169,7 +183,7 @@ def test_a_program_s_error_is_raised():
 @pytest.mark.parametrize("call, error, text", [
     (lambda s: s.pull("v", [1]), ValueError, "no table is named 'v'; there are w, d"),
     (lambda s: s.pull("w"), ValueError, "keys are missing"),
-    (lambda s: s.pull("w", [0.5]), ValueError, "whole numbers"),
+    (lambda s: s.pull("w", [0.5]), ValueError, "key 0.5: expected a whole number"),
     (lambda s: s.pull("w", np.array([2**64 - 1], np.uint64)), ValueError, "reserved"),
     (lambda s: s.pull("d", range(3, 9)), ValueError, "expected a range of a dense table"),
     (lambda s: s.pull("d", range(-2, 3)), thalweg.InputError, "key -2: expected none below 0"),
@@ -182,11 +196,47 @@ def test_a_program_s_error_is_raised():
     (lambda s: s.advance(timeout=float("nan")), thalweg.InputError, "timeout nan: expected seconds"),
     (lambda s: s.barrier(0, timeout=float("inf")), thalweg.InputError, "timeout inf: expected seconds"),
     (lambda s: s.push("w", [1], [[1, 2]]), ValueError, "2 floats pushed to table w"),
+    (lambda s: s.push("w", [1], None), thalweg.InputError, "gradients of object; expected numbers"),
+    (lambda s: s.push("w", [1], [[None]]), thalweg.InputError, "gradients of object; expected numbers"),
+    (lambda s: s.push("w", [1], [["x"]]), thalweg.InputError, "gradients of <U1; expected numbers"),
+    (lambda s: s.push("w", [1], [[1j]]), thalweg.InputError, "gradients of complex128; expected numbers"),
+    (lambda s: s.push("w", [1, 2], [[1], [1, 2]]), thalweg.InputError, "gradients: rows of different lengths"),
+    (lambda s: s.pull("w", [1], timeout="x"), thalweg.InputError, "timeout 'x': expected a number of seconds"),
+    (lambda s: s.barrier(1.5), thalweg.InputError, "epoch 1.5: expected a whole number"),
+    (lambda s: s.barrier(1, -1), thalweg.InputError, "index -1: expected 0 at least"),
     (lambda s: s.push("w", [1], [[np.nan]]) or s.advance(), RuntimeError, "."),
 ])
 def test_errors(call, error, text):
     with Job([Table("w"), Table("d", rows=5)]) as job, pytest.raises(error, match=text):
         call(job.store())
+
+
+@pytest.mark.parametrize("tables, options, text", [
+    (["a"], {}, "tables[0] 'a': expected a thalweg.Table"),
+    ("a", {}, "tables 'a': expected a list of thalweg.Table"),
+    (None, {}, "tables None: expected a list of thalweg.Table"),
+    ([], {}, "a job without tables; expected one at least"),
+    ([Table("w")], {"threads": 1025}, "threads 1025: expected one below 1025"),
+    ([Table("w")], {"servers": 1025}, "servers 1025: expected one below 1025"),
+    ([Table("w")], {"data_shards": 2**31}, "data_shards 2147483648: expected one below 1025"),
+    ([Table("w")], {"timeout": None}, "timeout None: expected a number of seconds"),
+    ([Table("w")], {"consistency": None}, "consistency 'None': expected sync, bounded:N or async"),
+])
+def test_jobs_that_cannot_be_are_refused_in_words(tables, options, text):
+    with pytest.raises(thalweg.InputError, match=re.escape(text)):
+        Job(tables, **options)
+
+
+@pytest.mark.parametrize("words, text", [
+    ({"name": 3}, "name 3 of a table: expected a string"),
+    ({"rule": None}, "rule None of a table: expected a string"),
+    ({"scale": "x"}, "scale='x' of table w: expected a number"),
+    ({"numbers": {"rate": "1"}}, "rate='1' of table w: expected a number"),
+    ({"numbers": [1]}, "numbers=[1] of table w: expected a number for each of some names"),
+])
+def test_tables_that_cannot_be_are_refused_in_words(words, text):
+    with pytest.raises(thalweg.InputError, match=re.escape(text)):
+        Table(**{"name": "w", **words})
 
 
 def test_wrong_jobs_and_closed_ones():

@@ -27,7 +27,7 @@ def test_labels_may_come_apart(table):
     assert thalweg.train(pyarrow.Table.from_pandas(features), table.click, **SAME_CUT).model.digest == together
     named = thalweg.train(features, table.click.to_numpy(), **SAME_CUT)
     assert named.model.digest == together and "label:label" in named.model.options["columns"]
-    with pytest.raises(ValueError, match="column 'click', and label= is given too"):
+    with pytest.raises(ValueError, match="column 'click', and y= is given too"):
         thalweg.train(table, table.click)
 
 
@@ -111,6 +111,12 @@ def test_arrow_types_that_are_no_cells():
     for form in (rows, rows.to_pandas()):
         with pytest.raises(ValueError, match='column "when".*cast it'):
             thalweg.train(form)
+
+
+@pytest.mark.parametrize("cells, text", [(1j, 'column "x": of complex128'), ([[1]] * 2, 'column "x": of cells that cannot')])
+def test_columns_of_pandas_that_are_no_cells(cells, text):
+    with pytest.raises(thalweg.InputError, match=text):
+        thalweg.train(pandas.DataFrame({"label": [0, 1], "x": cells}))
 
 
 def test_names_of_columns_may_be_numbers_but_not_repeat():

@@ -161,6 +161,16 @@ def test_a_pass_that_ends_a_sweep(clicks):
     assert told == [1, 2, 3, 1, 2] and ended.stopped and len(ended.sweep) == 2
 
 
+def test_entries_of_one_place_in_a_sparse_matrix_add_up(clicks):
+    matrix, labels = clicks
+    once = scipy.sparse.csr_matrix(matrix)
+    twice = scipy.sparse.csr_matrix((np.repeat(once.data / 2, 2), np.repeat(once.indices, 2), once.indptr * 2), once.shape)
+    model = thalweg.train(once, labels, model="fm", rank=3).model
+    assert thalweg.train(twice, labels, model="fm", rank=3).model.digest == model.digest
+    np.testing.assert_array_equal(model.predict(twice), model.predict(once))
+    assert twice.nnz == 2 * once.nnz
+
+
 def test_other_threads_run_meanwhile(clicks):
     seen = []
     thread = threading.Thread(target=lambda: seen.extend(thalweg.train(*clicks, epochs=3).epochs))
@@ -192,6 +202,13 @@ def test_other_threads_run_meanwhile(clicks):
     (lambda x, y: thalweg.train(x, y, loss="hinge"), ValueError, "'hinge'; expected"),
     (lambda x, y: thalweg.train(x, y, model="svm"), ValueError, "svm"),
     (lambda x, y: thalweg.train(x, y, rates=1), TypeError, "no argument 'rates'"),
+    (lambda x, y: thalweg.train(x, y, files=["a"]), TypeError, "no argument 'files'"),
+    (lambda x, y: thalweg.train(x, y, progress=3), thalweg.InputError, "progress 3: expected True, False or a function"),
+    (lambda x, y: thalweg.train(x, y, on_epoch=3), thalweg.InputError, "on_epoch 3: expected a function"),
+    (lambda x, y: thalweg.train(x, y + 0j), thalweg.InputError, "y of complex128, expected numbers"),
+    (lambda x, y: thalweg.train(x, y.astype("M8[s]")), thalweg.InputError, "y of datetime64.s., expected numbers"),
+    (lambda x, y: thalweg.train(x, y).model.save("not/there"), thalweg.IoError, "cannot save a model at .*not/there"),
+    (lambda x, y: thalweg.train(x, y).model.save("."), thalweg.InputError, "is the working directory"),
     (lambda x, y: thalweg.train(x * np.nan, y), ValueError, "expected a finite value of feature"),
     (lambda x, y: thalweg.train(np.zeros((0, 3)), []), ValueError, "no row"),
     (lambda x, y: thalweg.train("missing.svm"), FileNotFoundError, "missing.svm"),

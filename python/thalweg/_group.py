@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from numbers import Real
 from typing import Any, Iterator, Optional, Sequence
 
@@ -11,7 +12,7 @@ import numpy as np
 from . import _core
 from ._errors import InputError
 from ._keys import keys_of
-from ._whole import whole
+from ._whole import floats, seconds, seconds_or_none, whole
 
 Work = _core.Work
 
@@ -39,14 +40,17 @@ class Group:
         for word, number in (("rank", rank), ("size", size)):
             if number is not None:
                 whole(number, word, 0, 2**32)
+        for word, text in (("transport", transport), ("name", name)):
+            if text is not None and not isinstance(text, str):
+                raise InputError(f"{word} {text!r}: expected a string", "USAGE")
         host, port = (None, None) if master is None else _address(master)
-        return cls(_core.Group.join(rank, size, host, port, transport, timeout, name))
+        return cls(_core.Group.join(rank, size, host, port, transport or "", seconds_or_none(timeout), name))
 
     @classmethod
     def in_process(cls, size: int, timeout: float = 60.0) -> list["Group"]:
         """Ranks 0 to size - 1 for as many threads of this process."""
         whole(size, "size", 1, 2**32)
-        return [cls(core) for core in _core.Group.in_process(size, timeout)]
+        return [cls(core) for core in _core.Group.in_process(size, seconds(timeout))]
 
     @property
     def rank(self) -> int:
@@ -140,7 +144,7 @@ class Group:
         if op not in ("sum", "mean"):
             raise InputError(f"op '{op}' of sparse rows; expected sum or mean", "USAGE")
         keys = keys_of(keys)
-        rows = np.ascontiguousarray(rows, dtype=np.float32)
+        rows = floats(rows, "rows")
         if len(keys) == 0 and rows.ndim != 2:
             raise InputError(f"rows of shape {rows.shape} for no keys: expected (0, floats of a row)", "USAGE")
         if rows.ndim == 0 or len(rows) != len(keys):
@@ -149,6 +153,8 @@ class Group:
 
     def split(self, colour: int, key: int = 0) -> Optional["Group"]:
         """Groups of the ranks that give the same colour, by `key` and rank; None for a negative colour."""
+        whole(colour, "colour", -2**63, 2**63)
+        whole(key, "key", -2**63, 2**63)
         core = self._core.split(colour, key)
         return None if core is None else Group(core)
 
@@ -158,10 +164,12 @@ class Group:
 
     def allocate(self, shape: Any, dtype: Any = np.float32) -> np.ndarray:
         """Zeros in memory that ranks of one machine share, so that large operations on it copy less."""
-        dtype, sizes = np.dtype(dtype), np.atleast_1d(np.asarray(shape, dtype=np.int64))
-        if (sizes < 0).any():
-            raise InputError(f"shape {shape}: expected no negative size", "USAGE")
-        count = int(np.prod(sizes))
+        dtype, sizes = np.dtype(dtype), shape if isinstance(shape, (tuple, list)) else (shape,)
+        for size in sizes:
+            whole(size, "a size of shape", 0, 2**63)
+        count = math.prod(sizes)
+        if dtype.hasobject or count * dtype.itemsize >= 2**63:
+            raise InputError(f"shape {shape} of {dtype}: expected numbers that fit memory", "USAGE")
         return self._core.allocate(max(1, count) * dtype.itemsize).view(dtype)[:count].reshape(shape)
 
     def _call(self, operation: str, data: Any, out: Any, result: Any, wait: bool, **words: Any) -> Any:
@@ -174,8 +182,8 @@ class Group:
 
 
 def _address(master: str) -> tuple[Optional[str], int]:
-    host, _, port = master.rpartition(":")
-    if not (port.isascii() and port.isdigit() and int(port) < 2**16):
+    host, colon, port = str(master).rpartition(":")
+    if not (colon and port.isascii() and port.isdigit() and int(port) < 2**16):
         raise InputError(f"master '{master}': expected HOST:PORT", "USAGE")
     return host.strip("[]") or None, int(port)
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from numbers import Real
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _core
 from ._errors import InputError
 from ._keys import keys_of
-from ._whole import whole
+from ._whole import floats, seconds, seconds_or_none, whole
 
+_MOST = 1024  # Servers, threads, and data shards, each of which is a worker here.
 Keys = Union[np.ndarray, Sequence[int], range, None]
 
 
@@ -39,6 +41,15 @@ class Table:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for word in ("name", "rule", "init"):
+            if not isinstance(getattr(self, word), str):
+                raise InputError(f"{word} {getattr(self, word)!r} of a table: expected a string", "USAGE")
+        named = self.numbers.items() if isinstance(self.numbers, Mapping) else [("", self.numbers)]
+        for name, number in [*named, ("scale", self.scale)]:
+            if not isinstance(name, str) or not isinstance(number, Real):
+                which = f"{name}=" if name else "numbers="
+                raise InputError(f"{which}{number!r} of table {self.name}: expected a number"
+                                 f"{'' if name else ' for each of some names'}", "USAGE")
         whole(self.dim, f"dim of table {self.name}", 1, 2**32)
         whole(self.rows, f"rows of table {self.name}", 0, 2**64)
         whole(self.seed, f"seed of table {self.name}", 0, 2**64)
@@ -67,35 +78,39 @@ class Store:
 
     def push(self, table: Union[str, int], keys: Keys, grads: Any, timeout: Optional[float] = None) -> None:
         """Adds a row of gradients for each key to the step; those of a repeated key add up. Once a table and step."""
-        self._shard.push(self._job._table(table), _keys(keys, self._job, table), _floats(grads), timeout)
+        self._shard.push(self._job._table(table), _keys(keys, self._job, table), floats(grads, "gradients"),
+                         seconds_or_none(timeout))
 
     def pull(self, table: Union[str, int], keys: Keys = None, timeout: Optional[float] = None) -> np.ndarray:
         """A row for each key, in the order of `keys`; without keys all rows of a dense table."""
-        return self._shard.pull(self._job._table(table), _keys(keys, self._job, table), False, timeout)
+        return self._shard.pull(self._job._table(table), _keys(keys, self._job, table), False, seconds_or_none(timeout))
 
     def read(self, table: Union[str, int], keys: Keys = None, timeout: Optional[float] = None) -> np.ndarray:
         """As pull(), for looking only: nothing that is pushed depends on it."""
-        return self._shard.pull(self._job._table(table), _keys(keys, self._job, table), True, timeout)
+        return self._shard.pull(self._job._table(table), _keys(keys, self._job, table), True, seconds_or_none(timeout))
 
     def push_pull(self, table: Union[str, int], keys: Keys, grads: Any,
                   timeout: Optional[float] = None) -> np.ndarray:
         """push(), advance(), then pull() of the same keys in the next step, in one round trip."""
-        return self._shard.push_pull(self._job._table(table), _keys(keys, self._job, table), _floats(grads), timeout)
+        return self._shard.push_pull(self._job._table(table), _keys(keys, self._job, table), floats(grads, "gradients"),
+                                     seconds_or_none(timeout))
 
     def advance(self, timeout: Optional[float] = None) -> None:
         """Ends the step."""
-        self._shard.advance(timeout)
+        self._shard.advance(seconds_or_none(timeout))
 
     def end_epoch(self, timeout: Optional[float] = None) -> None:
-        self._shard.end_epoch(timeout)
+        self._shard.end_epoch(seconds_or_none(timeout))
 
     def end_work(self, timeout: Optional[float] = None) -> None:
         """Nothing more comes from this shard, and nobody waits for it."""
-        self._shard.end_work(timeout)
+        self._shard.end_work(seconds_or_none(timeout))
 
     def barrier(self, epoch: int, index: int = 0, timeout: Optional[float] = None) -> None:
         """Returns when every data shard has come to this barrier."""
-        self._shard.barrier(epoch, index, timeout)
+        whole(epoch, "epoch", 0, 2**32)
+        whole(index, "index", 0, 2**32)
+        self._shard.barrier(epoch, index, seconds_or_none(timeout))
 
 
 class Job:
@@ -114,17 +129,25 @@ class Job:
 
     def __init__(self, tables: Sequence[Table], *, data_shards: int = 1, servers: int = 1,
                  consistency: str = "sync", threads: int = 2, timeout: float = 60.0) -> None:
+        if isinstance(tables, (str, Table)) or not isinstance(tables, Iterable):
+            raise InputError(f"tables {tables!r}: expected a list of thalweg.Table", "USAGE")
         self._tables = list(tables)
+        for at, table in enumerate(self._tables):
+            if not isinstance(table, Table):
+                raise InputError(f"tables[{at}] {table!r}: expected a thalweg.Table", "USAGE")
+        if not self._tables:
+            raise InputError("a job without tables; expected one at least", "USAGE")
         self._names = {table.name: at for at, table in enumerate(self._tables)}
-        kind, _, bound = consistency.partition(":")
+        kind, _, bound = str(consistency).partition(":")
         steps = kind == "bounded" and bound.isascii() and bound.isdigit() and int(bound) < 2**32
         if not steps and consistency not in ("sync", "async"):
             raise InputError(f"consistency '{consistency}': expected sync, bounded:N or async", "USAGE")
         for name, number in (("data_shards", data_shards), ("servers", servers)):
-            whole(number, name, 1, 2**32)
-        whole(threads, "threads", 0, 2**32)
+            whole(number, name, 1, _MOST + 1)
+        whole(threads, "threads", 0, _MOST + 1)
         specs = [_core.table_spec(**dataclasses.asdict(table)) for table in self._tables]
-        self._core = _core.Job.start(specs, servers, data_shards, kind, int(bound or 0), threads, timeout)
+        self._core = _core.Job.start(specs, servers, data_shards, kind, int(bound or 0), threads,
+                                     seconds(timeout))
         self.data_shards = data_shards
 
     def store(self, shard: int = 0) -> Store:
@@ -210,10 +233,6 @@ def _wait(event: threading.Event) -> None:
     """A signal that comes just before a wait does not end it, so that none is long."""
     while not event.wait(0.1):
         pass
-
-
-def _floats(grads: Any) -> np.ndarray:
-    return np.ascontiguousarray(grads, dtype=np.float32)
 
 
 def _keys(keys: Keys, job: Job, table: Union[str, int]) -> Any:

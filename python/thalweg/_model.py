@@ -11,7 +11,7 @@ from typing import Any, Mapping, Optional, Union
 import numpy as np
 
 from . import _core
-from ._errors import InputError, MissingError
+from ._errors import InputError, IoError, MissingError
 from ._rows import sources_of
 
 Path = Union[str, "os.PathLike[str]"]
@@ -43,12 +43,18 @@ class Model:
             raise InputError(f"{target}: is there and is no model; expected a new directory", "USAGE")
         if target.exists() and target.samefile(self._directory):
             return
-        with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=f".{target.name}.") as staging:
-            whole = pathlib.Path(staging) / "model"
-            shutil.copytree(self._directory, whole)
-            if target.exists():
-                target.rename(pathlib.Path(staging) / "old")
-            whole.rename(target)
+        if target.exists() and target.samefile(os.curdir):
+            raise InputError(f"{target}: is the working directory; expected another", "USAGE")
+        target = target.absolute()
+        try:
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as staging:
+                whole = pathlib.Path(staging) / "model"
+                shutil.copytree(self._directory, whole)
+                if target.exists():
+                    target.rename(pathlib.Path(staging) / "old")
+                whole.rename(target)
+        except OSError as wrong:
+            raise IoError(f"cannot save a model at {target}: {wrong}", "IO") from wrong
 
     def predict(self, data: Any) -> np.ndarray:
         """The prediction for each row, float32: a probability for logistic loss, for classes the likeliest one.

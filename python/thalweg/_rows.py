@@ -50,6 +50,8 @@ def _numbers(values: Any, name: str, count: Optional[int] = None) -> np.ndarray:
         array = array[:, 0]
     if array.ndim != 1:
         raise InputError(f"{name}: {array.ndim} dimensions, expected one", "USAGE")
+    if array.dtype.kind in "cmM":
+        raise InputError(f"{name} of {array.dtype}, expected numbers", "USAGE")
     try:
         numbers = np.ascontiguousarray(array, dtype=np.float32)
     except (TypeError, ValueError) as wrong:
@@ -71,6 +73,9 @@ def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
     sparse = hasattr(data, "tocsr")
     if sparse:
         data = data.tocsr()
+        if not data.has_canonical_format:  # Entries of one place add up, as all of scipy has it.
+            data = data.copy()
+            data.sum_duplicates()
     else:
         data = np.asarray(data)
         if data.ndim != 2:
@@ -114,7 +119,8 @@ def _pandas_columns(frame: Any) -> list[Column]:
         if column.dtype == object:
             column = column.infer_objects()
         dtype = column.dtype
-        if pandas.api.types.is_datetime64_any_dtype(dtype) or pandas.api.types.is_timedelta64_dtype(dtype):
+        if (pandas.api.types.is_datetime64_any_dtype(dtype) or pandas.api.types.is_timedelta64_dtype(dtype) or
+                pandas.api.types.is_complex_dtype(dtype)):
             raise InputError(f'column "{name}": of {dtype}, expected numbers or strings; cast it, to strings for instance',
                              "USAGE")
         if isinstance(dtype, np.dtype) and dtype.kind in "fiu" and dtype.itemsize <= 8:
@@ -125,17 +131,20 @@ def _pandas_columns(frame: Any) -> list[Column]:
             values = column.to_numpy(np.int64) if whole else column.to_numpy(np.float64, na_value=np.nan)
             columns.append((str(name), np.ascontiguousarray(values), None))
         else:
-            codes, words = pandas.factorize(column)
+            try:
+                codes, words = pandas.factorize(column)
+            except TypeError:  # Such as cells that are lists.
+                raise InputError(f'column "{name}": of cells that cannot be compared, expected numbers or strings', "USAGE") from None
             codes = np.ascontiguousarray(codes, dtype=np.int64)
             columns.append((str(name), codes, [str(word) for word in words]))
     return columns
 
 
-def _label_name(labels: Any, names: Iterable[str], wanted: Optional[str], usual: str) -> str:
+def _label_name(labels: Any, names: Iterable[str], wanted: Optional[str], usual: str, argument: str) -> str:
     name = wanted or getattr(labels, "name", None)
     name = str(name) if name is not None else usual
     if name in set(map(str, names)):
-        raise InputError(f"the table has a column '{name}', and {usual}= is given too; leave out one of them", "USAGE")
+        raise InputError(f"the table has a column '{name}', and {argument}= is given too; leave out one of them", "USAGE")
     return name
 
 
@@ -143,11 +152,12 @@ def _table(data: Any, labels: Any, weights: Any, options: dict[str, Any]) -> _co
     pandas = _is_pandas(data)
     names = list(data.columns) if pandas else list(getattr(data, "column_names", None) or getattr(data, "columns", []))
     more = []
-    for values, option, usual in ((labels, "label_column", "label"), (weights, "weight_column", "weight")):
+    for values, option, usual, argument in ((labels, "label_column", "label", "y"),
+                                            (weights, "weight_column", "weight", "sample_weight")):
         if values is None:
             continue
-        options[option] = _label_name(values, names, options.get(option), usual)
-        more.append((options[option], _numbers(values, usual)))
+        options[option] = _label_name(values, names, options.get(option), usual, argument)
+        more.append((options[option], _numbers(values, argument)))
     if pandas:
         columns = _pandas_columns(data) + [(name, values, None) for name, values in more]
         return _core.Rows.table(columns)

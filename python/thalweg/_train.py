@@ -109,6 +109,13 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     Errors: ValueError (thalweg.InputError) for wrong arguments and data, OSError, TimeoutError, RuntimeError; all
     are thalweg.Error. Ctrl-C ends it with KeyboardInterrupt; what it has learnt by then is at `out`, if that was given.
     """
+    for name in ("files", "stored"):
+        if name in options:
+            raise TypeError(f"train() has no argument '{name}'")
+    if not isinstance(progress, (bool, np.bool_)) and progress is not None and not callable(progress):
+        raise InputError(f"progress {progress!r}: expected True, False or a function", "USAGE")
+    if on_epoch is not None and not callable(on_epoch):
+        raise InputError(f"on_epoch {on_epoch!r}: expected a function", "USAGE")
     given = dict(options, model=model, valid_part=valid_part, epochs=epochs, shuffle=shuffle, keep=keep, patience=patience, keep_bad=keep_bad, loss=loss, optimizer=optimizer,
                  rate=rate, l1=l1, l2=l2, rank=rank, batch=batch, seed=seed, columns=columns,
                  label_column=label_column, weight_column=weight_column, hash_bits=hash_bits, interactions=interactions, sweep=sweep,
@@ -124,7 +131,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
             raise InputError("y is missing: a matrix has no labels", "USAGE")
         given["files"] = ["rows"]
         rows["rows"] = rows_of(data, y, sample_weight, column_fields, given)
-        given["stored"] = dict(given.get("stored") or {})
+        given["stored"] = {}
         if column_fields is not None:
             given["stored"][FIELDS] = fields_text(column_fields)
         width = width_of(data)
