@@ -1,6 +1,7 @@
 """Estimators as scikit-learn uses them."""
 
 import numpy as np
+import pyarrow
 import pytest
 import scipy.sparse
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -59,6 +60,9 @@ def test_tables_with_words(table):
     features, labels = table.drop(columns="click"), table.click
     model = LogisticRegression(epochs=3).fit(features, labels)
     assert model.score(features, labels) > 0.6
+    for form in features, pyarrow.Table.from_pandas(features):
+        fitted = LogisticRegression().fit(form, labels)
+        assert fitted.feature_names_in_.tolist() == list(features.columns) and fitted.n_features_in_ == features.shape[1]
     with pytest.raises(AttributeError, match="coef_ is of matrices"):
         model.coef_
 

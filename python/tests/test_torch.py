@@ -116,6 +116,13 @@ def test_rows_of_tables_have_gradients():
         kv.push("items", torch.tensor([1]), torch.ones(1, 3))
         kv.step()
         assert kv.pull("items", torch.tensor([1])).tolist() == [[-0.5] * 3]
+        none = torch.zeros(0, dtype=torch.int64)
+        for ids in (none,), (none, torch.tensor([1])):  # Of batches without rows, alone and beside others.
+            sum(kv.lookup("items", some).sum() for some in ids).backward()
+            kv.step()
+        kv.push("items", none, torch.zeros(0, 3))
+        kv.step()
+        assert kv.pull("items", torch.tensor([1])).tolist() == [[-1] * 3]
 
 
 DDP = """

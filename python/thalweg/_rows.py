@@ -44,6 +44,11 @@ def _is_pandas(data: Any) -> bool:
     return hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "iloc")
 
 
+def column_names(table: Any) -> list[Any]:
+    """Of a table, where it says them before it is read."""
+    return list(table.columns if _is_pandas(table) else getattr(table, "column_names", None) or getattr(table, "columns", []))
+
+
 def _numbers(values: Any, name: str, count: Optional[int] = None) -> np.ndarray:
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -149,16 +154,14 @@ def _label_name(labels: Any, names: Iterable[str], wanted: Optional[str], usual:
 
 
 def _table(data: Any, labels: Any, weights: Any, options: dict[str, Any]) -> _core.Rows:
-    pandas = _is_pandas(data)
-    names = list(data.columns) if pandas else list(getattr(data, "column_names", None) or getattr(data, "columns", []))
-    more = []
+    names, more = column_names(data), []
     for values, option, usual, argument in ((labels, "label_column", "label", "y"),
                                             (weights, "weight_column", "weight", "sample_weight")):
         if values is None:
             continue
         options[option] = _label_name(values, names, options.get(option), usual, argument)
         more.append((options[option], _numbers(values, argument)))
-    if pandas:
+    if _is_pandas(data):
         columns = _pandas_columns(data) + [(name, values, None) for name, values in more]
         return _core.Rows.table(columns)
     return _core.Rows.arrow(data.__arrow_c_stream__(), more)

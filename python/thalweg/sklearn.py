@@ -18,7 +18,7 @@ from sklearn.utils.validation import (_check_sample_weight, assert_all_finite, c
                                       check_is_fitted, column_or_1d, validate_data)
 
 from ._model import Model
-from ._rows import is_table
+from ._rows import column_names, is_table
 from ._train import TrainResult, train
 
 __all__ = ["FMClassifier", "FMRegressor", "LogisticRegression"]
@@ -46,9 +46,9 @@ class _Estimator(BaseEstimator):
 
     def _check(self, data: Any, reset: bool) -> Any:
         if _has_categories(data):
-            names = [str(name) for name in getattr(data, "columns", data)]
             if reset:
-                self.n_features_in_ = len(names)
+                names = [str(name) for name in column_names(data)]
+                self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
             return data
         return validate_data(self, data, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
 

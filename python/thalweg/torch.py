@@ -142,7 +142,7 @@ class KVStore:
     def push(self, table: str, ids: torch.Tensor, grads: torch.Tensor) -> None:
         """Adds gradients to the step, once a table and step."""
         keys = _ids(ids)
-        self.store.push(table, keys, _numpy(grads).reshape(len(keys), -1))
+        self.store.push(table, keys, _rows(grads, len(keys)))
 
     def lookup(self, table: str, ids: torch.Tensor) -> torch.Tensor:
         """pull(), and step() pushes what backward() leaves in the tensor's grad."""
@@ -154,7 +154,7 @@ class KVStore:
         """Pushes the gradients of all that was looked up since the last step, and ends the step."""
         looked_up, self._looked_up = self._looked_up, {}
         for table, lookups in looked_up.items():
-            used = [(keys, _numpy(rows.grad).reshape(len(keys), -1)) for keys, rows in lookups if rows.grad is not None]
+            used = [(keys, _rows(rows.grad, len(keys))) for keys, rows in lookups if rows.grad is not None and len(keys)]
             if used:
                 keys, grads = zip(*used)
                 self.store.push(table, np.concatenate(keys), np.concatenate(grads), timeout)
@@ -163,6 +163,11 @@ class KVStore:
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:
     return np.from_dlpack(tensor.detach().contiguous())
+
+
+def _rows(tensor: torch.Tensor, count: int) -> np.ndarray:
+    rows = _numpy(tensor)
+    return rows.reshape(count, -1) if count else rows
 
 
 def _ids(ids: torch.Tensor) -> np.ndarray:
