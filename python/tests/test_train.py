@@ -102,10 +102,12 @@ def test_field_aware_machines_take_fields_of_columns():
         thalweg.train(matrix, labels, model="ffm")
 
 
-def test_training_goes_on_from_a_model(clicks):
+def test_training_goes_on_from_a_model(clicks, tmp_path):
     first = thalweg.train(*clicks, epochs=2)
     second = thalweg.train(*clicks, init=first.model)
     assert second.train_loss < first.progressive_loss
+    first.model.save(tmp_path / "first")
+    assert thalweg.train(*clicks, init=tmp_path / "first").train_loss == second.train_loss
 
 
 def test_models_are_pickled(clicks):
@@ -183,6 +185,10 @@ def test_other_threads_run_meanwhile(clicks):
 @pytest.mark.parametrize("call, error, text", [
     (lambda x, y: thalweg.train(x, y + 0.5), ValueError, 'row 0: saw "[01].5", expected a label'),
     (lambda x, y: thalweg.train(x), ValueError, "y is missing"),
+    (lambda x, y: thalweg.train(open(__file__)), thalweg.InputError, "data: a TextIOWrapper; expected names of files, a"),
+    (lambda x, y: thalweg.train(b"a.svm"), thalweg.InputError, "data: a bytes; expected names of files, a matrix or a"),
+    (lambda x, y: thalweg.train([]), thalweg.InputError, "data: nothing; expected names of files, a matrix or a table"),
+    (lambda x, y: thalweg.train(x, y).model.predict(None), thalweg.InputError, "data: nothing; expected names of files"),
     (lambda x, y: thalweg.train(x, y[1:]), ValueError, "3999 numbers, expected 4000"),
     (lambda x, y: thalweg.train(x, ["a"] * len(y)), ValueError, "expected numbers"),
     (lambda x, y: thalweg.train(x, y, valid=(x, y), valid_part=10), ValueError, "cannot be combined"),

@@ -44,6 +44,13 @@ def _is_pandas(data: Any) -> bool:
     return hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "iloc")
 
 
+def refuse_no_rows(data: Any) -> None:
+    """Such as an open file, or a list of nothing."""
+    if not (is_table(data) or hasattr(data, "shape") or hasattr(data, "__array__") or (isinstance(data, (list, tuple)) and data)):
+        kind = "nothing" if isinstance(data, (list, tuple)) or data is None else f"a {type(data).__name__}"
+        raise InputError(f"data: {kind}; expected names of files, a matrix or a table", "USAGE")
+
+
 def column_names(table: Any) -> list[Any]:
     """Of a table, where it says them before it is read."""
     return list(table.columns if _is_pandas(table) else getattr(table, "column_names", None) or getattr(table, "columns", []))
@@ -211,6 +218,7 @@ def sources_of(data: Any, known: Mapping[str, str]) -> tuple[list[str], dict[str
     """Rows to score, without labels: files and rows, as the library takes them. `known`: what the model stores."""
     if is_files(data):
         return file_names(data), {}
+    refuse_no_rows(data)
     _check_form(data, known)
     fields = known.get(FIELDS)
     return ["rows"], {"rows": rows_of(data, fields=None if fields is None else _fields_from(fields))}

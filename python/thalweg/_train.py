@@ -14,7 +14,7 @@ import numpy as np
 from . import _core
 from ._errors import InputError, JobError
 from ._model import Model
-from ._rows import ANY, COLUMNS, FIELDS, fields_text, file_names, is_files, is_table, rows_of, width_of
+from ._rows import ANY, COLUMNS, FIELDS, fields_text, file_names, is_files, is_table, refuse_no_rows, rows_of, width_of
 
 TrainEpoch = _core.TrainEpoch
 TrainProgress = _core.TrainProgress
@@ -120,13 +120,14 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
                  rate=rate, l1=l1, l2=l2, rank=rank, batch=batch, seed=seed, columns=columns,
                  label_column=label_column, weight_column=weight_column, hash_bits=hash_bits, interactions=interactions, sweep=sweep,
                  threads=threads,
-                 data_shards=data_shards, init=init._directory if isinstance(init, Model) else init)
+                 data_shards=data_shards, init=_directory_of(init))
     rows: dict[str, _core.Rows] = {}
     if is_files(data):
         if y is not None or sample_weight is not None:
             raise InputError("y and sample_weight are for rows in memory: files have their own", "USAGE")
         given["files"] = file_names(data)
     else:
+        refuse_no_rows(data)
         if y is None and not is_table(data):
             raise InputError("y is missing: a matrix has no labels", "USAGE")
         given["files"] = ["rows"]
@@ -142,6 +143,12 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     if progress is True:
         progress, on_epoch = _show, on_epoch or _show_epoch
     return _run(given, rows, progress or None, on_epoch, out)
+
+
+def _directory_of(init: Any) -> Any:
+    if isinstance(init, Model):
+        return init._directory
+    return os.fspath(init) if isinstance(init, os.PathLike) else init
 
 
 def _columns_with(width: int, init: Any) -> str:
