@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs README's tour and the examples of docs/going-on.md and docs/checkpoints.md and holds what the program shows against the pages.
+"""Runs README's tour, the examples of docs/going-on.md and docs/checkpoints.md and all that docs/exchange-simulator.md and docs/published.md
+simulate, and holds what the program shows against the pages.
 
 tour_test.py THALWEG SOURCE_DIR. `...` on the page stands for anything, on a line or to the end. Of docs/cluster.md the
 digest of the same job is held against the tour's.
@@ -14,7 +15,10 @@ import tempfile
 
 def commands_of(page):
     """(command, lines that it shows) of the page's first such block, of README of its tour."""
-    block = re.search(r"(?:^## A tour$|\A# (?:Going on|Checkpoints)).*?^```console\n(.*?)^```", page, re.M | re.S).group(1)
+    return commands_in(re.search(r"(?:^## A tour$|\A# (?:Going on|Checkpoints)).*?^```console\n(.*?)^```", page, re.M | re.S).group(1))
+
+
+def commands_in(block):
     found = []
     for line in block.splitlines():
         if line.startswith("$ "):
@@ -35,13 +39,17 @@ def agree(expected, shown):
 def main():
     thalweg, source = os.path.abspath(sys.argv[1]), sys.argv[2]
     pages = {}
-    for name in ("README.md", "docs/cluster.md", "docs/going-on.md", "docs/checkpoints.md"):
+    simulated = ("docs/exchange-simulator.md", "docs/published.md")
+    for name in ("README.md", "docs/cluster.md", "docs/going-on.md", "docs/checkpoints.md", *simulated):
         with open(os.path.join(source, name), encoding="utf-8") as page:
             pages[name] = page.read()
     tour = commands_of(pages["README.md"])
     assert len(tour) >= 6, "the tour was not found"
     tour += commands_of(pages["docs/going-on.md"])
     tour += commands_of(pages["docs/checkpoints.md"])
+    for name in simulated:
+        for block in re.findall(r"^```console\n(.*?)^```", pages[name], re.M | re.S):
+            tour += commands_in(block)
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         for words, expected in tour:
