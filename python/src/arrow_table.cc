@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "errors.h"
 #include "rows.h"
 
 namespace nb = nanobind;
@@ -84,11 +85,10 @@ CellType type_of_format(const ArrowSchema& schema) {
   for (const auto& [format, type] : kFormats) {
     if (format == schema.format) return type;
   }
-  throw nb::value_error(
-      fmt::format("column \"{}\": is of Arrow's format \"{}\", expected numbers, booleans, strings "
-                  "or dictionaries of these; cast it, to strings for instance",
-                  schema.name == nullptr ? "" : schema.name, schema.format)
-          .c_str());
+  raise({Code::kUsage,
+         fmt::format("column \"{}\": is of Arrow's format \"{}\", expected numbers, booleans, strings "
+                     "or dictionaries of these; cast it, to strings for instance",
+                     schema.name == nullptr ? "" : schema.name, schema.format)});
 }
 
 CellColumn column_of(const ArrowSchema& schema, const ArrowArray& array) {
@@ -123,8 +123,8 @@ TableChunk chunk_of(const ArrowSchema& schema, const ArrowArray& array) {
 void check_stream(ArrowArrayStream& stream, int error) {
   if (error == 0) return;
   const char* const text = stream.get_last_error(&stream);
-  throw nb::value_error(
-      fmt::format("an Arrow stream failed: {}", text == nullptr ? "no reason given" : text).c_str());
+  raise(
+      {Code::kUsage, fmt::format("an Arrow stream failed: {}", text == nullptr ? "no reason given" : text)});
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ Table table_of_arrow(const nb::object& capsule) {
   check_stream(stream, stream.get_schema(&stream, &owner.schema.of));
   const ArrowSchema& schema = owner.schema.of;
   if (std::string_view(schema.format) != "+s")
-    throw nb::value_error("an Arrow stream of one array, expected a table");
+    raise({Code::kUsage, "an Arrow stream of one array, expected a table"});
   Table table;
   for (std::int64_t c = 0; c < schema.n_children; ++c) table.names.emplace_back(schema.children[c]->name);
   for (;;) {

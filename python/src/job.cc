@@ -286,15 +286,15 @@ class ShardHandle {
   std::uint32_t shard_;
 };
 
-void set_numbers(RuleSpec& rule, const std::map<std::string, double>& numbers) {
-  std::size_t known = 0;
+void set_numbers(const std::string& table, RuleSpec& rule, std::map<std::string, double> numbers) {
+  std::vector<std::string_view> known;
   for_each_number(rule, [&](const char* name, float& number) {
-    const auto found = numbers.find(name);
-    if (found == numbers.end()) return;
-    number = static_cast<float>(found->second);
-    ++known;
+    known.push_back(name);
+    if (const auto given = numbers.extract(name)) number = static_cast<float>(given.mapped());
   });
-  if (known != numbers.size()) raise({Code::kUsage, "numbers of a rule that it does not have"});
+  if (numbers.empty()) return;
+  raise({Code::kUsage, fmt::format("number '{}' of the rule of table {}; expected {}", numbers.begin()->first,
+                                   table, any_of_words(known))});
 }
 
 TableSpec make_table_spec(const std::string& name, std::uint32_t dim, std::uint64_t rows,
@@ -311,10 +311,13 @@ TableSpec make_table_spec(const std::string& name, std::uint32_t dim, std::uint6
     raise({Code::kUsage, fmt::format("rule '{}' of table {}; expected {}", rule, name, any_of_words(names))});
   }
   table.rule.kind = *kind;
-  set_numbers(table.rule, numbers);
+  set_numbers(name, table.rule, numbers);
   constexpr const char* kInits[] = {"zero", "uniform", "normal", "constant"};
   const auto found = std::find(std::begin(kInits), std::end(kInits), init);
-  if (found == std::end(kInits)) raise({Code::kUsage, "init: expected zero, uniform, normal or constant"});
+  if (found == std::end(kInits)) {
+    raise({Code::kUsage,
+           fmt::format("init '{}' of table {}; expected zero, uniform, normal or constant", init, name)});
+  }
   table.init = {static_cast<InitSpec::Kind>(found - std::begin(kInits)), static_cast<float>(scale), seed};
   return table;
 }

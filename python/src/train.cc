@@ -1,6 +1,7 @@
 // Trainings: run without the GIL, with calls back to Python and an ear for its signals.
 #include "thalweg/trainer.h"
 
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -142,15 +143,22 @@ void bind_numbers(nb::module_& module) {
              return std::tuple(self.rows, self.logloss, self.auc, self.rmse, self.calibration, self.metrics);
            })
       .def("__setstate__",
-           [](HeldOutNumbers& self,
-              const std::tuple<std::uint64_t, double, double, double, double, std::map<std::string, double>>&
-                  state) { new (&self) HeldOutNumbers(std::make_from_tuple<HeldOutNumbers>(state)); });
+           [](HeldOutNumbers& self, const std::tuple<std::uint64_t, double, double, double, double,
+                                                     std::map<std::string, double>>& state) {
+             const auto& [rows, logloss, auc, rmse, calibration, metrics] = state;
+             new (&self) HeldOutNumbers{rows, logloss, auc, rmse, calibration, metrics};
+           });
   nb::class_<TrainEpoch>(module, "TrainEpoch", "One pass over the training rows.")
       .def_ro("number", &TrainEpoch::number, "From 1.")
       .def_ro("examples", &TrainEpoch::examples)
       .def_ro("seconds", &TrainEpoch::seconds)
       .def_ro("train_loss", &TrainEpoch::train_loss, "Mean before each step's update.")
       .def_ro("held_out", &TrainEpoch::held_out)
+      .def("__repr__",
+           [](const TrainEpoch& self) {
+             return fmt::format("<thalweg.TrainEpoch {}: {} examples, train loss {:.5f}>", self.number,
+                                self.examples, self.train_loss);
+           })
       .def("__getstate__",
            [](const TrainEpoch& self) {
              return std::tuple(self.number, self.examples, self.seconds, self.train_loss, self.held_out);

@@ -6,7 +6,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "base/word_list.h"
 #include "errors.h"
 #include "model/loss.h"
+#include "seconds.h"
 
 namespace nb = nanobind;
 
@@ -81,14 +81,15 @@ void set_loss(TrainerOptions& options, nb::handle value) {
   }
 }
 
-std::chrono::nanoseconds seconds_in(nb::handle value) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(nb::cast<double>(value)));
+void set_timeout(TrainerOptions& options, nb::handle value) {
+  options.timeout = nanoseconds_of(nb::cast<double>(value));
 }
-
-void set_timeout(TrainerOptions& options, nb::handle value) { options.timeout = seconds_in(value); }
-void set_silence(TrainerOptions& options, nb::handle value) { options.silence = seconds_in(value); }
-void set_grace(TrainerOptions& options, nb::handle value) { options.grace = seconds_in(value); }
+void set_silence(TrainerOptions& options, nb::handle value) {
+  options.silence = nanoseconds_of(nb::cast<double>(value), "silence");
+}
+void set_grace(TrainerOptions& options, nb::handle value) {
+  options.grace = nanoseconds_of(nb::cast<double>(value), "grace");
+}
 
 void set_kept(TrainerOptions& options, nb::handle value) {
   const auto name = nb::cast<std::string>(value);

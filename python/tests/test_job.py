@@ -216,6 +216,8 @@ def test_errors(call, error, text):
     ("a", {}, "tables 'a': expected a list of thalweg.Table"),
     (None, {}, "tables None: expected a list of thalweg.Table"),
     ([], {}, "a job without tables; expected one at least"),
+    ([Table("w", rule="sgd", numbers={"speed": 1})], {}, "number 'speed' of the rule of table w; expected rate, l1, "),
+    ([Table("w", init="ones")], {}, "init 'ones' of table w; expected zero, uniform, normal or constant"),
     ([Table("w")], {"threads": 1025}, "threads 1025: expected one below 1025"),
     ([Table("w")], {"servers": 1025}, "servers 1025: expected one below 1025"),
     ([Table("w")], {"data_shards": 2**31}, "data_shards 2147483648: expected one below 1025"),

@@ -29,6 +29,8 @@ def test_labels_may_come_apart(table):
     assert named.model.digest == together and "label:label" in named.model.options["columns"]
     with pytest.raises(ValueError, match="column 'click', and y= is given too"):
         thalweg.train(table, table.click)
+    with pytest.raises(thalweg.InputError, match="an Arrow stream of one array, expected a table"):
+        thalweg.train(table.user, table.click)
 
 
 def test_columns_are_what_is_said(table, csv):
@@ -109,7 +111,7 @@ def test_nullable_and_small_types(table):
 def test_arrow_types_that_are_no_cells():
     rows = pyarrow.table({"when": pyarrow.array([1, 2], pyarrow.timestamp("s")), "label": [0, 1]})
     for form in (rows, rows.to_pandas()):
-        with pytest.raises(ValueError, match='column "when".*cast it'):
+        with pytest.raises(thalweg.InputError, match='column "when".*cast it'):
             thalweg.train(form)
 
 

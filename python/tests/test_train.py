@@ -21,6 +21,7 @@ def test_trains_predicts_and_saves(clicks, tmp_path):
     result = thalweg.train(matrix, labels, epochs=5, valid_part=10, out=tmp_path / "model", on_epoch=epochs.append)
     assert [epoch.number for epoch in epochs] == [1, 2, 3, 4, 5] == [epoch.number for epoch in result.epochs]
     assert result.examples == 5 * 3600
+    assert repr(result.epochs[1]) == f"<thalweg.TrainEpoch 2: 3600 examples, train loss {result.epochs[1].train_loss:.5f}>"
     assert result.metrics["auc"] > 0.85
     assert epochs[-1].held_out.rows == 400
     assert result.train_loss < result.progressive_loss
@@ -211,6 +212,8 @@ def test_other_threads_run_meanwhile(clicks):
     (lambda x, y: thalweg.train(x, y, files=["a"]), TypeError, "no argument 'files'"),
     (lambda x, y: thalweg.train(x, y, progress=3), thalweg.InputError, "progress 3: expected True, False or a function"),
     (lambda x, y: thalweg.train(x, y, on_epoch=3), thalweg.InputError, "on_epoch 3: expected a function"),
+    (lambda x, y: thalweg.train(x, y, timeout=float("nan")), thalweg.InputError, "timeout nan: expected seconds"),
+    (lambda x, y: thalweg.train(x, y, grace=1e300), thalweg.InputError, "grace 1e.300: expected seconds"),
     (lambda x, y: thalweg.train(x, y + 0j), thalweg.InputError, "y of complex128, expected numbers"),
     (lambda x, y: thalweg.train(x, y.astype("M8[s]")), thalweg.InputError, "y of datetime64.s., expected numbers"),
     (lambda x, y: thalweg.train(x, y).model.save("not/there"), thalweg.IoError, "cannot save a model at .*not/there"),
