@@ -212,6 +212,7 @@ def test_other_threads_run_meanwhile(clicks):
     (lambda x, y: thalweg.train(x, y, files=["a"]), TypeError, "no argument 'files'"),
     (lambda x, y: thalweg.train(x, y, progress=3), thalweg.InputError, "progress 3: expected True, False or a function"),
     (lambda x, y: thalweg.train(x, y, on_epoch=3), thalweg.InputError, "on_epoch 3: expected a function"),
+    (lambda x, y: thalweg.train(x, y, threads=10**6), thalweg.InputError, "--threads 1000000; expected 0 to 1024"),
     (lambda x, y: thalweg.train(x, y, timeout=float("nan")), thalweg.InputError, "timeout nan: expected seconds"),
     (lambda x, y: thalweg.train(x, y, grace=1e300), thalweg.InputError, "grace 1e.300: expected seconds"),
     (lambda x, y: thalweg.train(x, y + 0j), thalweg.InputError, "y of complex128, expected numbers"),

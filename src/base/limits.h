@@ -32,6 +32,7 @@ inline constexpr std::size_t kCombineLanesMax = 1u << 16;  // Ranges of tables t
 inline constexpr std::size_t kWaitingPullsMax = 65536;     // Held by one server until the gate opens.
 inline constexpr std::uint32_t kShardsMax = 65536;
 inline constexpr std::uint32_t kNodesMax = 8192;
+inline constexpr std::uint32_t kThreadsMax = 1024;  // Of a job in one process.
 inline constexpr std::uint32_t kTablesMax = 1024;
 inline constexpr std::size_t kChainMax = 8;       // Servers that one key range is placed on.
 inline constexpr std::uint32_t kReplicasMax = 3;  // Of them, when a job begins.

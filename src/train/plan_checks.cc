@@ -26,6 +26,7 @@ Status check_numbers(const TrainerOptions& options) {
         outside("--servers", options.servers, 0, limits::kNodesMax / 2),
         outside("--replicas", options.replicas, 0, limits::kReplicasMax),
         outside("--workers", options.workers, 0, limits::kNodesMax),
+        outside("--threads", options.threads, 0, limits::kThreadsMax),
         // And one that looks on.
         outside("--servers and --workers, together", std::uint64_t{options.servers} + options.workers, 0,
                 limits::kNodesMax - 1)}) {

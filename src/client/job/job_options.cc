@@ -21,12 +21,14 @@ Status check_number(const char* name, std::uint64_t value, std::uint64_t max) {
 }  // namespace
 
 Status check(const JobOptions& options) {
-  const Status numbers[] = {check_number("servers", options.servers, limits::kNodesMax / 8),
-                            check_number("replicas", std::max(options.replicas, 1u),
-                                         std::min(options.servers, limits::kReplicasMax)),
-                            check_number("workers", options.workers, limits::kNodesMax / 8),
-                            check_number("data_shards", options.data_shards, limits::kShardsMax),
-                            check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
+  const Status numbers[] = {
+      check_number("servers", options.servers, limits::kNodesMax / 8),
+      check_number("replicas", std::max(options.replicas, 1u),
+                   std::min(options.servers, limits::kReplicasMax)),
+      check_number("workers", options.workers, limits::kNodesMax / 8),
+      check_number("data_shards", options.data_shards, limits::kShardsMax),
+      check_number("threads", std::max<std::size_t>(options.threads, 1), limits::kThreadsMax),
+      check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
   for (const Status& status : numbers) {
     if (!status.ok()) return status;
   }

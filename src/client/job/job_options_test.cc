@@ -55,6 +55,18 @@ TEST(JobOptions, NodesSpeakOftenEnoughForTheSilenceThatIsAllowed) {
   EXPECT_EQ(cluster::heartbeat_every(map), 100ms) << "by the timeout";
 }
 
+TEST(JobOptions, NoMoreThreadsAreStartedThanASystemMayHave) {
+  JobOptions job;
+  job.tables.resize(1);
+  job.tables[0].name = "t";
+  for (const std::size_t threads : {std::size_t{0}, std::size_t{1024}}) {
+    job.threads = threads;
+    EXPECT_TRUE(check(job).ok()) << check(job).message();
+  }
+  job.threads = 1025;
+  EXPECT_EQ(check(job).message(), "JobOptions::threads is 1025, expected 1 to 1024");
+}
+
 TEST(JobOptions, TheSchedulerLearnsAllOfThem) {
   JobOptions job;
   job.tables.resize(2);

@@ -172,6 +172,7 @@ TEST_F(TrainerTest, RefusesWhatCannotBeMeant) {
   };
   EXPECT_EQ(with([](auto& o) { o.epochs = 0; }).message(), "--epochs 0; expected 1 to 1000000");
   EXPECT_EQ(with([](auto& o) { o.data_shards = 0; }).code(), Code::kUsage);
+  EXPECT_EQ(with([](auto& o) { o.threads = 1025; }).message(), "--threads 1025; expected 0 to 1024");
   EXPECT_EQ(with([](auto& o) { o.format = "json"; }).code(), Code::kUsage);
   EXPECT_EQ(with([](auto& o) { o.valid = o.files[0]; }).code(), Code::kUsage);
   EXPECT_EQ(with([](auto& o) { o.model = "tree"; }).code(), Code::kUsage);
