@@ -262,6 +262,10 @@ class QuorumTest(ProgramTest):
             self.addresses = right
             self.await_true(lambda: reason in self.words_of(0))
             if replicas == "2":
+                ring = ",".join(right)
+                said = [line for line in self.words_of(0).splitlines() if "another ring" in line]
+                self.assertEqual(said, ["server-2 at %s was told another ring: N,R,W 2,2,2 of %s; this node: N,R,W 3,2,2 of %s; %s" %
+                                        (right[2], ring, ring, reason)])
                 shown = self.await_true(lambda: self.status_and_warning())
                 rings = [node["ring"] for node in shown[0]]
                 self.assertEqual((rings[0], rings[0] == rings[2]), (rings[1], False))

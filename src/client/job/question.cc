@@ -11,7 +11,6 @@
 #include "net/real_clock.h"
 #include "net/socket/address.h"
 #include "net/tcp/tcp.h"
-#include "net/tcp/trying_again.h"
 
 namespace thalweg {
 namespace {
@@ -30,12 +29,12 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
   const auto secret = job_secret(options, false);
   if (!secret) return secret.status();
   const RealClock clock;
-  std::string complaint;
+  TcpEvent last;
   TcpOptions tcp;
   tcp.spin = Duration{};
   tcp.secret = *secret;
   tcp.insecure_no_auth = options.insecure_no_auth;
-  tcp.log = [&complaint](const std::string& line) { complaint = line; };
+  tcp.tell = [&last](const TcpEvent& event) { last = event; };
   Tcp driver(clock, std::move(tcp));
   const std::vector<std::string> schedulers = addresses_in(options.scheduler);
   driver.add(worker_node(temporary_index()), asker);
@@ -52,19 +51,18 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
     driver.run_until([&] { return asker.finished(); }, std::min(next, tell_at));
     if (driver.now() >= tell_at) {
       tell_at = kNever;
-      if (!asker.finished() && !complaint.empty()) options.log(complaint);
+      if (!asker.finished() && !to_text(last).empty()) options.log(log_line(last));
       driver.run_until([&] { return asker.finished(); }, next);
     }
   }
   if (asker.finished()) return ok_status();
-  return no_answer("a scheduler", options, complaint);
+  return no_answer("a scheduler", options, to_text(last));
 }
 
 Status no_answer(std::string_view whom, const NodeOptions& options, const std::string& complaint) {
   const double waited_s = std::chrono::duration<double>(options.patience).count();
-  return {Code::kTimeout,
-          fmt::format("no answer from {} at {} in {:.1f} s{}{}", whom, options.scheduler, waited_s,
-                      complaint.empty() ? "" : ": ", without_trying_again(complaint))};
+  return {Code::kTimeout, fmt::format("no answer from {} at {} in {:.1f} s{}{}", whom, options.scheduler,
+                                      waited_s, complaint.empty() ? "" : ": ", complaint)};
 }
 
 Status unreadable_answer() { return {Code::kIo, "the scheduler's answer cannot be read"}; }

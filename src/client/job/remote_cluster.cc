@@ -40,16 +40,23 @@ std::uint64_t new_cluster_id() {
 }
 
 using Log = std::function<void(const std::string&)>;
+using Tell = std::function<void(const TcpEvent&)>;
+
+Tell told_to(const Log& log) {
+  return [log](const TcpEvent& event) {
+    if (log) log(log_line(event));
+  };
+}
 
 TcpOptions tcp_options(const Secret& secret, bool insecure, Duration grace, const std::atomic<bool>* stop,
-                       const Log& log) {
+                       Tell tell) {
   TcpOptions tcp;
   tcp.peer_grace = grace;
   tcp.spin = tcp_spin();
   tcp.secret = secret;
   tcp.insecure_no_auth = insecure;
   tcp.stop = stop;
-  if (log) tcp.log = log;
+  tcp.tell = std::move(tell);
   return tcp;
 }
 
@@ -106,7 +113,7 @@ RemoteCluster::RemoteCluster(RemoteClusterOptions options)
       observer_(WorkerOptions{observer_here(), options_.observer}),
       observer_id_(*options_.job.observer),
       driver_(clock_, tcp_options(options_.secret, options_.insecure_no_auth, options_.grace, nullptr,
-                                  options_.log)) {
+                                  told_to(options_.log))) {
   was_over_ = restored_.ok() && scheduler_.stopped();
   driver_.driver().add(kScheduler, kept_, options_.job.cluster);
   driver_.driver().add(observer_id_, observer_, options_.job.cluster);
@@ -379,17 +386,17 @@ std::size_t threads_of(const NodeOptions& options) {
 }
 
 // Logs what is said, and keeps the last of it.
-Log noting(std::string& complaint, const Log& log) {
-  return [&complaint, log](const std::string& line) {
-    complaint = line;
-    if (log) log(line);
+Tell noting(TcpEvent& last, const Log& log) {
+  return [&last, log](const TcpEvent& event) {
+    last = event;
+    if (log) log(log_line(event));
   };
 }
 
 // Pumps the driver until the node's job is over.
 template <class NodeType>
 NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
-                 const std::atomic<bool>* stop, const std::string& complaint) {
+                 const std::atomic<bool>* stop, const TcpEvent& last) {
   const std::vector<std::string> schedulers = addresses_in(options.scheduler);
   // All are looked at; the first one is asked first.
   for (auto at = schedulers.rbegin(); at != schedulers.rend(); ++at) {
@@ -399,7 +406,7 @@ NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& opti
   const auto joined = [&] { return node.finished() || node.membership().id(); };
   if (!driver.run_until(joined, driver.now() + options.patience)) {
     if (stop != nullptr && *stop) return {Status(Code::kAborted, "stopped")};
-    return {no_answer("the scheduler", options, complaint)};
+    return {no_answer("the scheduler", options, to_text(last))};
   }
   driver.run_until([&] { return node.finished(); });
   driver.flush(driver.now() + kFlushPatience);
@@ -415,9 +422,9 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
   const auto secret = job_secret(options, false);
   if (!secret) return {secret.status()};
   const RealClock clock;
-  std::string complaint;
-  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, stop,
-                                noting(complaint, options.log)));
+  TcpEvent last;
+  Tcp driver(clock,
+             tcp_options(*secret, options.insecure_no_auth, options.grace, stop, noting(last, options.log)));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Server server(ServerOptions{member_of(options, *port),
@@ -425,7 +432,7 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
                               table_bytes_max, std::move(store_cut), kCutPieceBytes, true,
                               std::make_shared<WorkThreads>(threads_of(options))});
   if (options.log) options.log("server listens on " + with_port(options.listen, *port));
-  return run_node(driver, server, server_node(temporary_index()), options, stop, complaint);
+  return run_node(driver, server, server_node(temporary_index()), options, stop, last);
 }
 
 NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, const std::atomic<bool>* stop) {
@@ -433,13 +440,13 @@ NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, cons
   const auto secret = job_secret(options, false);
   if (!secret) return {secret.status()};
   const RealClock clock;
-  std::string complaint;
-  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, stop,
-                                noting(complaint, options.log)));
+  TcpEvent last;
+  Tcp driver(clock,
+             tcp_options(*secret, options.insecure_no_auth, options.grace, stop, noting(last, options.log)));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Worker worker(WorkerOptions{member_of(options, *port), std::move(program)});
-  return run_node(driver, worker, worker_node(temporary_index()), options, stop, complaint);
+  return run_node(driver, worker, worker_node(temporary_index()), options, stop, last);
 }
 
 }  // namespace thalweg

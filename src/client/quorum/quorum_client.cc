@@ -8,7 +8,6 @@
 #include "base/limits.h"
 #include "client/quorum/ring_access.h"
 #include "net/real_clock.h"
-#include "net/tcp/trying_again.h"
 #include "quorum/client.h"
 #include "quorum/limits.h"
 #include "quorum/standing_query.h"
@@ -46,8 +45,8 @@ class RingCaller {
   RingCaller(const QuorumRing& ring, const Secret& secret, Node& node)
       : ring_(ring), id_(worker_node(drawn_number())), driver_(clock_, [&] {
           TcpOptions tcp = ring_tcp(ring, secret);
-          tcp.log_lines_max = ring.nodes.size();
-          tcp.log = [this](const std::string& line) { note(line); };
+          tcp.events_max = ring.nodes.size();
+          tcp.tell = [this](const TcpEvent& event) { note(event); };
           return tcp;
         }()) {
     driver_.add(id_, node);
@@ -61,8 +60,11 @@ class RingCaller {
   }
   Tcp& driver() { return driver_; }
   NodeId id() const { return id_; }
-  void forget_complaint() { complaint_.clear(); }
-  const std::string& complaint() const { return complaint_; }
+  void forget_complaint() { complaint_ = {}; }
+  // What has kept it from calling a node; empty: nothing.
+  std::string complaint() const {
+    return to_text(complaint_) + (complaint_.reason.cause == TcpCause::kPlace ? kOtherOrder : "");
+  }
   // Why the node could not be called; empty: it could.
   std::string why_not(std::uint32_t number) const {
     const auto found = why_not_.find(number);
@@ -70,21 +72,15 @@ class RingCaller {
   }
 
  private:
-  void note(const std::string& said) {
-    const std::string line = without_trying_again(said);
-    const std::string full = line.find(" answers where ") == line.npos ? line : line + kOtherOrder;
-    if (complaint_.find("secret") == std::string::npos) complaint_ = full;  // It explains the most.
-    for (std::uint32_t number = 0; number < ring_.nodes.size(); ++number) {
-      const std::string begin =
-          fmt::format("cannot connect to {} at {}: ", node_name(server_node(number)), ring_.nodes[number]);
-      if (line.starts_with(begin)) why_not_[number] = line.substr(begin.size());
-    }
+  void note(const TcpEvent& event) {
+    if (complaint_.reason.cause != TcpCause::kSecret) complaint_ = event;  // It explains the most.
+    if (event.kind == TcpEvent::Kind::kUnreached) why_not_[event.peer->index] = event.reason.why;
   }
 
   const QuorumRing ring_;
   const RealClock clock_;
   const NodeId id_;
-  std::string complaint_;
+  TcpEvent complaint_;
   std::map<std::uint32_t, std::string> why_not_;
   Tcp driver_;
 };
@@ -105,8 +101,9 @@ class QuorumClient::Impl {
     quorum::ClientResult result = *client_.take_result();
     if (result.status.ok()) return result;
     Status failed = with_addresses(result.status, ring_);
-    if (failed.code() != Code::kTimeout || caller_.complaint().empty()) return failed;
-    return Status{failed.code(), failed.message() + "; " + caller_.complaint()};
+    const std::string complaint = caller_.complaint();
+    if (failed.code() != Code::kTimeout || complaint.empty()) return failed;
+    return Status{failed.code(), failed.message() + "; " + complaint};
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "client/quorum/other_rings.h"
 #include "client/quorum/ring_access.h"
 #include "client/quorum/version_log.h"
 #include "net/real_clock.h"
@@ -85,14 +86,6 @@ std::uint64_t ring_cluster(const QuorumRing& ring, const RingCounts& counts, boo
   return hash64(told.data(), told.size()) | 1;
 }
 
-std::string with_reason(const std::string& line) {
-  const bool of_ring =
-      line.find(" asks for server-") != line.npos && line.find("server-") < line.find(" asks");
-  if (line.find(" is of cluster ") == line.npos && line.find(" answers where ") == line.npos && !of_ring)
-    return line;
-  return line + "; all nodes of a ring are to be told the same nodes, in the same order, and the same counts";
-}
-
 quorum::ServerOptions server_options(const QuorumNodeOptions& options, const RingCounts& counts) {
   quorum::ServerOptions with;
   with.read = counts.read;
@@ -155,7 +148,11 @@ Status run_quorum_node(const QuorumNodeOptions& options) {
   const RealClock clock;
   TcpOptions tcp = ring_tcp(options.ring, *secret);
   tcp.stop = options.stop;
-  tcp.log = [&say](const std::string& line) { say(with_reason(line)); };
+  tcp.told = ring_words(options.ring, counts->replicas, counts->read, counts->write, options.sloppy);
+  OtherRings others(options.ring.nodes, tcp.told);
+  tcp.tell = [&](const TcpEvent& event) {
+    if (const std::string line = others.line_of(clock.now(), event); !line.empty()) say(line);
+  };
   Tcp driver(clock, std::move(tcp));
   std::optional<KeptQuorumServer> kept;
   if (log != nullptr) kept.emplace(server, *log);

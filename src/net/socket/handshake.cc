@@ -136,6 +136,7 @@ Status Handshake::on_nonce() {
 Status Handshake::on_proof() {
   const bool accepts = side_ == Side::kAcceptor;
   if (!same_proof(proof_in(in_), accepts ? prove(kDiallerKnows) : prove(kAcceptorKnows))) {
+    doubted_ = true;
     return refuse("it does not know the secret");
   }
   proven_ = true;
@@ -176,6 +177,7 @@ Status Handshake::on_hello() {
   const bool accepts = side_ == Side::kAcceptor;
   if (!same_proof(proof_in(std::span(in_).last(sizeof(Proof))),
                   accepts ? prove(kDiallerSays) : prove(kAcceptorSays))) {
+    doubted_ = true;
     return refuse("its hello is not what one who knows the secret has said");
   }
   hello_.assign(hello.begin(), hello.end());

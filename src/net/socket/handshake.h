@@ -45,6 +45,8 @@ class Handshake {
   bool proven() const { return proven_; }
   // Whether this end has given its own proof.
   bool has_proven_itself() const { return gave_proof_; }
+  // Whether what it gave as a proof is none.
+  bool doubted() const { return doubted_; }
   // Whether the other end's hello is there, and is what who knows the secret has said.
   bool heard() const { return heard_; }
   std::span<const std::byte> hello() const { return hello_; }
@@ -74,6 +76,7 @@ class Handshake {
   std::vector<std::byte> hello_;
   bool proven_ = false;
   bool gave_proof_ = false;
+  bool doubted_ = false;
   bool heard_ = false;
 };
 

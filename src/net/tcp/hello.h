@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/frame.h"
 
@@ -14,11 +15,14 @@ struct Hello {
   NodeId to;                      // Whom the dialler means; in the answer, whom it is for.
   std::uint64_t cluster = 0;      // 0: not yet told.
   std::uint64_t incarnation = 0;  // Drawn anew by each process, so that a restarted peer is known as such.
+  std::string told{};             // What nodes of its cluster were told, if it is for others to see.
 };
 
 // That of frames in its low byte, and in the high one that of what goes before them: known_keys.h.
 inline constexpr std::uint16_t kStreamVersion = kWireVersion | 1 << 8;
 static_assert(kWireVersion < 1 << 8);
+
+inline constexpr std::size_t kToldBytesMax = 4096;
 
 Bytes encode_hello(const Hello& hello);
 // Refuses anything but a hello of this version.

@@ -21,8 +21,8 @@ class HonestPair : public testing::Test {
       : ask_({kEcho}, 1U << 30, 4, with_payload(8, 8)) {
     // The first connection must last: a repeat would come too late for the test to pass.
     ask_.retry = std::chrono::hours(1);
-    server.log = lines_.sink();
-    server.log_lines_max = 1000;
+    server.tell = lines_.sink();
+    server.events_max = 1000;
     server_ = std::make_unique<TcpProcess>(kEcho, echo_, server, "127.0.0.1:0", cluster);
     server_->start();
     client.stop = &stop_;

@@ -1,50 +1,52 @@
-// Lines about what anybody outside may cause any number of: the first few of a minute as they are, the others
+// What anybody outside may cause any number of: the first few events of a minute are told, the others
 // counted.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <utility>
 
 #include "base/instant.h"
+#include "net/tcp/tcp_event.h"
 
 namespace thalweg {
 
 class LogLimit {
  public:
-  // `what` names several of those: "connections refused".
-  LogLimit(std::string what, std::size_t lines_max) : what_(std::move(what)), lines_max_(lines_max) {}
+  LogLimit(TcpEvent::Kind kind, std::size_t lines_max, TcpCause cause = TcpCause::kOther)
+      : kind_(kind), cause_(cause), lines_max_(lines_max) {}
 
-  template <class Log>
-  void say(Instant now, const std::string& line, const Log& log) {
-    look(now, log);
+  template <class Tell>
+  void say(Instant now, const TcpEvent& event, const Tell& tell) {
+    look(now, tell);
     if (lines_ == 0) until_ = now + kWindow;
     if (lines_ < lines_max_) {
       ++lines_;
-      log(line);
+      tell(event);
     } else {
       ++counted_;
     }
   }
-  // Says how many were only counted, once their minute is over.
-  template <class Log>
-  void look(Instant now, const Log& log) {
-    if (now >= until_) flush(log);
+  // Tells how many were only counted, once their minute is over.
+  template <class Tell>
+  void look(Instant now, const Tell& tell) {
+    if (now >= until_) flush(tell);
   }
-  template <class Log>
-  void flush(const Log& log) {
+  template <class Tell>
+  void flush(const Tell& tell) {
     lines_ = 0;
-    if (const auto counted = std::exchange(counted_, 0); counted > 0)
-      log(fmt::format("{} more {}", counted, what_));
+    if (counted_ == 0) return;
+    TcpEvent rest;
+    rest.kind = kind_;
+    rest.reason.cause = cause_;
+    rest.more = std::exchange(counted_, 0);
+    tell(rest);
   }
 
  private:
   static constexpr Duration kWindow = std::chrono::minutes(1);
 
-  const std::string what_;
+  const TcpEvent::Kind kind_;
+  const TcpCause cause_;
   const std::size_t lines_max_;
   std::size_t lines_ = 0;  // Of this minute.
   std::uint64_t counted_ = 0;

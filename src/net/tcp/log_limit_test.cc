@@ -10,32 +10,42 @@ namespace {
 using std::chrono_literals::operator""s;
 using Lines = std::vector<std::string>;
 
+TcpEvent lost(std::uint32_t worker) {
+  TcpEvent event;
+  event.kind = TcpEvent::Kind::kLost;
+  event.peer = worker_node(worker);
+  event.reason = "gone";
+  return event;
+}
+
 TEST(LogLimit, SaysTheFirstOfEachMinuteAndCountsTheRest) {
   Lines said;
-  const auto log = [&](const std::string& line) { said.push_back(line); };
-  LogLimit limit("peers lost", 2);
+  const auto log = [&](const TcpEvent& event) { said.push_back(to_text(event)); };
+  LogLimit limit(TcpEvent::Kind::kLost, 2);
   Instant now{};
-  for (int i = 0; i < 5; ++i) limit.say(now = now + 1s, "peer " + std::to_string(i), log);
-  EXPECT_EQ(said, (Lines{"peer 0", "peer 1"}));
+  for (std::uint32_t i = 0; i < 5; ++i) limit.say(now = now + 1s, lost(i), log);
+  EXPECT_EQ(said, (Lines{"lost worker-0: gone", "lost worker-1: gone"}));
   limit.look(now + 55s, log);
   EXPECT_EQ(said.size(), 2u);
   limit.look(now + 56s, log);
-  EXPECT_EQ(said, (Lines{"peer 0", "peer 1", "3 more peers lost"}));
+  EXPECT_EQ(said, (Lines{"lost worker-0: gone", "lost worker-1: gone", "3 more peers lost"}));
   limit.look(now + 500s, log);
-  limit.say(now + 500s, "peer 5", log);
+  limit.say(now + 500s, lost(5), log);
   limit.flush(log);
-  EXPECT_EQ(said, (Lines{"peer 0", "peer 1", "3 more peers lost", "peer 5"}));
+  EXPECT_EQ(said, (Lines{"lost worker-0: gone", "lost worker-1: gone", "3 more peers lost",
+                         "lost worker-5: gone"}));
 }
 
 TEST(LogLimit, ANewMinuteBeginsWithTheCountOfTheLast) {
   Lines said;
-  const auto log = [&](const std::string& line) { said.push_back(line); };
-  LogLimit limit("peers lost", 1);
-  for (const char* peer : {"peer 0", "peer 1"}) limit.say(Instant{}, peer, log);
-  limit.say(Instant{} + 61s, "peer 2", log);
-  limit.say(Instant{} + 62s, "peer 3", log);
+  const auto log = [&](const TcpEvent& event) { said.push_back(to_text(event)); };
+  LogLimit limit(TcpEvent::Kind::kLost, 1);
+  for (const std::uint32_t worker : {0u, 1u}) limit.say(Instant{}, lost(worker), log);
+  limit.say(Instant{} + 61s, lost(2), log);
+  limit.say(Instant{} + 62s, lost(3), log);
   limit.flush(log);
-  EXPECT_EQ(said, (Lines{"peer 0", "1 more peers lost", "peer 2", "1 more peers lost"}));
+  EXPECT_EQ(said,
+            (Lines{"lost worker-0: gone", "1 more peers lost", "lost worker-2: gone", "1 more peers lost"}));
 }
 
 }  // namespace

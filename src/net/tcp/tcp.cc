@@ -25,7 +25,7 @@ class Tcp::Impl::Outbox final : public Transport {
   Outbox(Impl& driver, Hosted& self) : driver_(driver), self_(self) {}
   void send(NodeId to, Frame frame) override { driver_.route(self_, to, std::move(frame)); }
   void introduce(NodeId node, std::string_view address) override {
-    if (Status status = driver_.introduce(node, address); !status.ok()) driver_.log(status.message());
+    if (Status status = driver_.introduce(node, address); !status.ok()) driver_.notice(status.message());
   }
   void rename_self(NodeId id, std::uint64_t cluster) override { driver_.rename(self_, id, cluster); }
 
@@ -39,8 +39,9 @@ Tcp::Impl::Impl(const Clock& clock, TcpOptions options)
       options_(std::move(options)),
       incarnation_(0),
       random_(0),
-      refusals_("connections refused", options_.log_lines_max),
-      losses_("peers lost", options_.log_lines_max) {
+      refusals_(TcpEvent::Kind::kRefused, options_.events_max),
+      strays_(TcpEvent::Kind::kRefused, options_.events_max, TcpCause::kCluster),
+      losses_(TcpEvent::Kind::kLost, options_.events_max) {
   std::random_device device;
   while (incarnation_ == 0) incarnation_ = (std::uint64_t{device()} << 32) | device();
   random_ = Random(incarnation_);
@@ -51,8 +52,22 @@ Tcp::Impl::~Impl() {
   for (const auto& conn : connections_) abandon(*conn);
   bury();
   for (const auto& watched : listeners_) watched->watch.reset();
-  refusals_.flush(options_.log);
-  losses_.flush(options_.log);
+  refusals_.flush(options_.tell);
+  strays_.flush(options_.tell);
+  losses_.flush(options_.tell);
+}
+
+void Tcp::Impl::notice(std::string line) const {
+  TcpEvent event;
+  event.reason.why = std::move(line);
+  options_.tell(event);
+}
+
+void Tcp::Impl::tell_refusal(const TcpEvent& event) {
+  ++refused_;
+  const TcpCause cause = event.reason.cause;
+  const bool strays = cause == TcpCause::kCluster || cause == TcpCause::kPlace;
+  (strays ? strays_ : refusals_).say(clock_.now(), event, options_.tell);
 }
 
 bool Tcp::Impl::Hosted::goes_by(NodeId name) const {

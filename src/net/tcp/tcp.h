@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/limits.h"
+#include "net/tcp/tcp_event.h"
 #include "node/node.h"
 #include "thalweg/secret.h"
 #include "thalweg/status.h"
@@ -48,10 +49,13 @@ struct TcpOptions {
   bool local_way = true;
   // Ends every wait soon after it turns true; may be set by a signal handler.
   const std::atomic<bool>* stop = nullptr;
-  // One line for people about each refused connection and each lost peer, at most so many of either a minute:
-  // the others are counted in one.
-  std::size_t log_lines_max = 10;
-  std::function<void(std::string)> log = [](const std::string&) {};
+  // What nodes of the same cluster were told: those of another one learn it, with the secret proven. At most
+  // kToldBytesMax bytes of it.
+  std::string told;
+  // Of refused connections and of lost peers at most so many a minute are told: the others are counted in
+  // one.
+  std::size_t events_max = 10;
+  std::function<void(const TcpEvent&)> tell = [](const TcpEvent&) {};
 };
 
 struct TcpStats {

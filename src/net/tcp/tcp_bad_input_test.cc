@@ -219,7 +219,7 @@ TEST(Tcp, AStrangerDoesNotKeepTheNameThatANodeHereIsGiven) {
   RenamedNode node;
   TcpOptions options;
   LogLines lines;
-  options.log = lines.sink();
+  options.tell = lines.sink();
   options.peer_grace = 10ms;
   TcpProcess process(kEcho, node, options);
   process.start();
@@ -264,8 +264,8 @@ TEST(Tcp, WhatStrangersCauseIsCountedAfterItsFirstLines) {
   CountingNode node;
   TcpOptions options;
   LogLines lines;
-  options.log = lines.sink();
-  options.log_lines_max = 3;
+  options.tell = lines.sink();
+  options.events_max = 3;
   options.peer_grace = 1ms;
   TcpProcess process(kEcho, node, options);
   process.start();

@@ -17,7 +17,7 @@ TEST(TcpClients, NothingIsSaidOfAClientThatLeaves) {
   TcpOptions options;
   options.workers_are_clients = true;
   options.peer_grace = std::chrono::milliseconds(50);
-  options.log = lines.sink();
+  options.tell = lines.sink();
   EchoNode echo;
   TcpProcess process(kEcho, echo, options);
   process.start();
@@ -35,7 +35,7 @@ TEST(TcpClients, WhoWasNeverThereIsLostWhereOthersCanBeAsked) {
   ask.retry = std::chrono::milliseconds(10);
   LogLines lines;
   TcpOptions options;
-  options.log = lines.sink();
+  options.tell = lines.sink();
   options.unmet_is_lost = true;
   Tcp net(kClock, options);
   net.add(kAsker, ask);

@@ -192,9 +192,10 @@ std::string Tcp::Impl::where(const Connection& conn) {
   return conn.local && !conn.dialled ? other_process(conn.socket.get()) : to_text(conn.remote);
 }
 
-void Tcp::Impl::refuse(Connection& conn, const std::string& why) {
+void Tcp::Impl::refuse(Connection& conn, TcpReason reason, std::optional<NodeId> said) {
   const std::string who = conn.state == State::kOpen ? node_name(conn.peer->id) + " at " : "";
-  log_refusal(fmt::format("connection with {}{} closed: {}", who, where(conn), why));
+  if (conn.state == State::kOpen) said = conn.peer->id;
+  tell_refusal({TcpEvent::Kind::kClosed, said, who + where(conn), std::move(reason)});
   close(conn);
 }
 

@@ -9,9 +9,12 @@
 namespace thalweg {
 namespace {
 
-std::string other_cluster(NodeId from, std::uint64_t theirs, NodeId self, std::uint64_t ours) {
-  return fmt::format("{} is of cluster {:016x}, {} here of {:016x}", node_name(from), theirs, node_name(self),
-                     ours);
+TcpReason other_cluster(const Hello& hello, NodeId self, std::uint64_t ours) {
+  TcpReason reason(fmt::format("{} is of cluster {:016x}, {} here of {:016x}", node_name(hello.from),
+                               hello.cluster, node_name(self), ours),
+                   TcpCause::kCluster);
+  reason.told = hello.told;
+  return reason;
 }
 
 bool clusters_differ(std::uint64_t a, std::uint64_t b) { return a != b && a != 0 && b != 0; }
@@ -33,7 +36,8 @@ void Tcp::Impl::send_handshake(Connection& conn) {
 
 void Tcp::Impl::shake_hands(Connection& conn, std::span<const std::byte> bytes) {
   const auto refused = [&](const Status& why) {
-    return conn.dialled ? refuse_dialled(conn, why.message()) : refuse(conn, why.message());
+    const TcpReason reason(why.message(), conn.handshake->doubted() ? TcpCause::kSecret : TcpCause::kOther);
+    return conn.dialled ? refuse_dialled(conn, reason) : refuse(conn, reason);
   };
   if (const Status status = conn.handshake->take(bytes); !status.ok()) return refused(status);
   if (conn.local && conn.dialled && conn.handshake->proven()) conn.peer->by_tcp = false;
@@ -53,14 +57,17 @@ void Tcp::Impl::open_accepted(Connection& conn, const Hello& hello) {
     send_handshake(conn);
     if (conn.closed) return;
     return refuse(
-        conn, fmt::format("{} asks for {}, which is not here", node_name(hello.from), node_name(hello.to)));
+        conn,
+        {fmt::format("{} asks for {}, which is not here", node_name(hello.from), node_name(hello.to)),
+         TcpCause::kPlace},
+        hello.from);
   }
   // Also to those refused below, so that they can say why.
   conn.handshake->say(encode_hello(hello_of(*self, hello.from)).span());
   send_handshake(conn);
   if (conn.closed) return;
   if (clusters_differ(hello.cluster, self->cluster)) {
-    return refuse(conn, other_cluster(hello.from, hello.cluster, self->id, self->cluster));
+    return refuse(conn, other_cluster(hello, self->id, self->cluster), hello.from);
   }
   if (find_hosted(hello.from) != nullptr) {
     return refuse(conn, fmt::format("{} is of this process", node_name(hello.from)));
@@ -78,20 +85,21 @@ void Tcp::Impl::open_dialled(Connection& conn, const Hello& hello) {
   Peer& peer = *conn.peer;
   const Hosted& self = *peer.self;
   if (clusters_differ(hello.cluster, self.cluster)) {
-    return refuse_dialled(conn, other_cluster(hello.from, hello.cluster, self.id, self.cluster));
+    return refuse_dialled(conn, other_cluster(hello, self.id, self.cluster));
   }
   if (hello.from != peer.id) {
     return refuse_dialled(
-        conn, fmt::format("{} answers where {} was expected", node_name(hello.from), node_name(peer.id)));
+        conn, {fmt::format("{} answers where {} was expected", node_name(hello.from), node_name(peer.id)),
+               TcpCause::kPlace});
   }
   attach(conn, peer, hello.incarnation);
 }
 
-void Tcp::Impl::refuse_dialled(Connection& conn, const std::string& why) {
+void Tcp::Impl::refuse_dialled(Connection& conn, TcpReason reason) {
   Peer& peer = *conn.peer;
   ++refused_;
   abandon(conn);
-  dial_failed(peer, why, false);
+  dial_failed(peer, std::move(reason), false);
 }
 
 }  // namespace thalweg

@@ -103,7 +103,7 @@ class Tcp::Impl {
     Instant closed_at{};
     Instant next_dial{};
     Duration backoff = limits::kReconnectFirst;
-    std::string complaint;  // Last logged about dialling it; the same is not logged twice.
+    std::string complaint;  // Last told about dialling it; the same is not told twice.
   };
   using PeerKey = std::pair<Hosted*, NodeId>;
   class Outbox;
@@ -134,11 +134,8 @@ class Tcp::Impl {
   void route(Hosted& from, NodeId to, Frame frame);
   void rename(Hosted& hosted, NodeId id, std::uint64_t cluster);
   Hosted* find_hosted(NodeId id);
-  void log(const std::string& line) const { options_.log(line); }
-  void log_refusal(const std::string& line) {
-    ++refused_;
-    refusals_.say(clock_.now(), line, options_.log);
-  }
+  void notice(std::string line) const;
+  void tell_refusal(const TcpEvent& event);
 
   // tcp_listen.cc
   Result<std::uint16_t> listen_on(const SocketAddress& address);
@@ -161,7 +158,7 @@ class Tcp::Impl {
   void set_paused(Peer& peer);
   void heat(Connection& conn);
   static std::string where(const Connection& conn);  // Its other end, for people.
-  void refuse(Connection& conn, const std::string& why);
+  void refuse(Connection& conn, TcpReason reason, std::optional<NodeId> said = {});
   void refuse_namesake(Connection& conn);  // Of a node of this process.
   void close(Connection& conn);
   void abandon(Connection& conn);  // Closes one whose peer has nothing to learn from that.
@@ -171,10 +168,12 @@ class Tcp::Impl {
   void begin_handshake(Connection& conn, Handshake::Side side);
   void send_handshake(Connection& conn);  // What there is of it to be sent.
   void shake_hands(Connection& conn, std::span<const std::byte> bytes);
-  Hello hello_of(const Hosted& self, NodeId to) const { return {self.id, to, self.cluster, incarnation_}; }
+  Hello hello_of(const Hosted& self, NodeId to) const {
+    return {self.id, to, self.cluster, incarnation_, options_.told};
+  }
   void open_accepted(Connection& conn, const Hello& hello);
   void open_dialled(Connection& conn, const Hello& hello);
-  void refuse_dialled(Connection& conn, const std::string& why);
+  void refuse_dialled(Connection& conn, TcpReason reason);
 
   // tcp_peer.cc
   Peer& peer_of(Hosted& self, NodeId id);
@@ -189,7 +188,7 @@ class Tcp::Impl {
   void on_connected(Connection& conn);
   void back_off(Peer& peer);
   void pass_over(Peer& peer);
-  void dial_failed(Peer& peer, const std::string& why, bool refused);
+  void dial_failed(Peer& peer, TcpReason reason, bool refused);
   void lose(NodeId id, const std::string& why);
   std::string why_lost(const Peer& peer, Instant now);
   void housekeep(Instant now);
@@ -218,6 +217,7 @@ class Tcp::Impl {
   std::uint64_t refused_ = 0;
   std::uint64_t sent_bytes_ = 0;
   LogLimit refusals_;
+  LogLimit strays_;  // Refused too, but they know the secret: of another cluster, or elsewhere on ours.
   LogLimit losses_;
   const std::function<bool()>* done_ = nullptr;  // Of run_until().
   StandIn stand_in_{[this](const StandIn::GoOn& go_on) { stand_in(go_on); }, [this] { loop_.wake(); }};

@@ -51,7 +51,7 @@ void Tcp::Impl::listen_beside(const SocketAddress& address) {
   Result<Listener> local = listen_locally(address, options_.socket_buffer_bytes);
   const std::string why = local ? "the socket cannot be watched" : local.status().message();
   if (local && watch(*std::move(local))) return;
-  log(fmt::format("nodes of this machine reach {} by TCP alone: {}", to_text(address), why));
+  notice(fmt::format("nodes of this machine reach {} by TCP alone: {}", to_text(address), why));
 }
 
 bool Tcp::Impl::watch(Listener listener) {
@@ -74,7 +74,7 @@ void Tcp::Impl::accept_all(WatchedListener& watched) {
     if (call) {
       accept_one(**std::move(call));
     } else if (watched.listener.accept_by_reserve()) {  // So that it learns of it.
-      log_refusal("connection refused: " + call.status().message());
+      tell_refusal({TcpEvent::Kind::kRefused, {}, "", call.status().message()});
     } else {
       return housekeep_by(clock_.now() + kAcceptPause);
     }
@@ -84,14 +84,17 @@ void Tcp::Impl::accept_all(WatchedListener& watched) {
 void Tcp::Impl::accept_one(Listener::Call call) {
   const bool local = call.remote.storage.ss_family == AF_UNIX;
   if (local && !is_of_this_user(call.socket.get()))
-    return log_refusal(fmt::format("connection from {} refused: it is another user's, which calls by TCP",
-                                   other_process(call.socket.get())));
+    return tell_refusal({TcpEvent::Kind::kRefused,
+                         {},
+                         other_process(call.socket.get()),
+                         "it is another user's, which calls by TCP"});
   const bool full = connections_.size() >= options_.connections_max;
   const bool crowded = full || strangers_ >= options_.strangers_max;
   if (crowded && !turn_away_oldest_stranger()) {
-    return log_refusal(fmt::format("connection from {} refused: there are {} already",
-                                   local ? other_process(call.socket.get()) : to_text(call.remote),
-                                   connections_.size()));
+    return tell_refusal({TcpEvent::Kind::kRefused,
+                         {},
+                         local ? other_process(call.socket.get()) : to_text(call.remote),
+                         fmt::format("there are {} already", connections_.size())});
   }
   Connection* conn = adopt(std::move(call.socket), call.remote);
   if (conn == nullptr) return;

@@ -176,7 +176,7 @@ TEST(TcpLocal, ATakenNameMakesThemTalkByTcp) {
   EchoNode echo;
   LogLines lines;
   TcpOptions options;
-  options.log = lines.sink();
+  options.tell = lines.sink();
   TcpProcess process(kEcho, echo, options, at(port));
   process.start();
   EXPECT_EQ(lines.count("reach " + at(port) + " by TCP alone"), 1U) << lines.all();
@@ -215,7 +215,7 @@ TEST(TcpLocal, AnotherUserCallsByTcp) {
   EchoNode echo;
   LogLines lines;
   TcpOptions options;
-  options.log = lines.sink();
+  options.tell = lines.sink();
   TcpProcess process(kEcho, echo, options);
   const SocketAddress name = *abstract_address("thalweg-127.0.0.1-" + std::to_string(process.port));
   process.start();

@@ -7,7 +7,6 @@
 #include "net/socket/dialler.h"
 #include "net/socket/local_way.h"
 #include "net/tcp/tcp_impl.h"
-#include "net/tcp/trying_again.h"
 
 namespace thalweg {
 namespace {
@@ -79,11 +78,12 @@ void Tcp::Impl::detach(Connection& conn) {
     const bool again = peer.backoff > limits::kReconnectFirst;
     const Handshake* shaken = conn.handshake.get();
     const bool distrusts = shaken != nullptr && shaken->has_proven_itself() && !shaken->proven();
-    const char* why = distrusts
-                          ? "it closes the connection when asked to believe that this process knows the "
-                            "job's secret; both must have the same one"
-                          : "it closes the connection";
-    return dial_failed(peer, again ? why : "", false);
+    if (!again) return dial_failed(peer, {}, false);
+    if (!distrusts) return dial_failed(peer, "it closes the connection", false);
+    constexpr const char* kDistrusted =
+        "it closes the connection when asked to believe that this process knows the job's secret; both must "
+        "have the same one";
+    return dial_failed(peer, {kDistrusted, TcpCause::kSecret}, false);
   }
   if (peer.conn != &conn) return;
   peer.conn = peer.conns.empty() ? nullptr : peer.conns.front();
@@ -211,13 +211,12 @@ void Tcp::Impl::back_off(Peer& peer) {
   housekeep_by(peer.next_dial);
 }
 
-void Tcp::Impl::dial_failed(Peer& peer, const std::string& why, bool refused) {
+void Tcp::Impl::dial_failed(Peer& peer, TcpReason reason, bool refused) {
   peer.dialling = false;
   back_off(peer);
-  if (!why.empty() && peer.complaint != why && !peer.self->node->over()) {
-    peer.complaint = why;
-    log(fmt::format("cannot connect to {} at {}: {}{}", node_name(peer.id), addresses_[peer.id], why,
-                    kTryingAgain));
+  if (!reason.why.empty() && peer.complaint != reason.why && !peer.self->node->over()) {
+    peer.complaint = reason.why;
+    options_.tell({TcpEvent::Kind::kUnreached, peer.id, addresses_[peer.id], std::move(reason)});
   }
   if (peer.conn != nullptr) return;
   if (refused && options_.refused_is_lost && peer.connected_once) return lose(peer.id, "its port is closed");
@@ -240,7 +239,7 @@ void Tcp::Impl::lose(NodeId id, const std::string& why) {
     missed = missed || (!peer->self->node->over() && !is_temporary(id));
   }
   if (options_.workers_are_clients && id.role == Role::kWorker) missed = false;
-  if (missed) losses_.say(clock_.now(), fmt::format("lost {}: {}", node_name(id), why), options_.log);
+  if (missed) losses_.say(clock_.now(), {TcpEvent::Kind::kLost, id, "", why}, options_.tell);
   deliver_loss(id);
 }
 
@@ -271,8 +270,9 @@ std::string Tcp::Impl::why_lost(const Peer& peer, Instant now) {
 void Tcp::Impl::housekeep(Instant now) {
   forgive_own_pause(now);
   next_housekeeping_ = now + kHousekeepingMax;
-  refusals_.look(now, options_.log);
-  losses_.look(now, options_.log);
+  refusals_.look(now, options_.tell);
+  strays_.look(now, options_.tell);
+  losses_.look(now, options_.tell);
   for (const auto& watched : listeners_) watched->watch->want_read();
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     Connection& conn = *connections_[i];

@@ -24,10 +24,10 @@ inline std::string at(std::uint16_t port) { return "127.0.0.1:" + std::to_string
 
 class LogLines {
  public:
-  std::function<void(std::string)> sink() {
-    return [this](std::string line) {
+  std::function<void(const TcpEvent&)> sink() {
+    return [this](const TcpEvent& event) {
       const std::lock_guard lock(mutex_);
-      lines_.push_back(std::move(line));
+      lines_.push_back(log_line(event));
     };
   }
   std::size_t count(std::string_view part) const {

@@ -149,7 +149,7 @@ TEST(Tcp, AStrangerThatIsDialledIsNotToldWhoDials) {
   LogLines lines;
   TcpOptions options;
   options.secret = draw_secret();
-  options.log = lines.sink();
+  options.tell = lines.sink();
   AskNode ask({kEcho}, 1, 1);
   Tcp net(kClock, options);
   net.add(kAsker, ask, kCluster);
@@ -179,7 +179,7 @@ TEST(Tcp, ADiallerWithAnotherSecretIsToldSo) {
   LogLines lines;
   TcpOptions options;
   options.secret = draw_secret();
-  options.log = lines.sink();
+  options.tell = lines.sink();
   AskNode ask({kEcho}, 1, 1);
   Tcp net(kClock, options);
   net.add(kAsker, ask);

@@ -50,7 +50,7 @@ TEST(Tcp, NodesMayStartInAnyOrder) {
   AskNode ask({kEcho}, 10, 4);
   LogLines lines;
   TcpOptions options;
-  options.log = lines.sink();
+  options.tell = lines.sink();
   Tcp net(kClock, options);
   net.add(kAsker, ask);
   ASSERT_TRUE(net.introduce(kEcho, at(port)).ok());
@@ -155,7 +155,7 @@ TEST(Tcp, WhoseJobIsOverTakesNobodyForLost) {
       EndingNode node(finishes);
       LogLines lines;
       TcpOptions options;
-      options.log = lines.sink();
+      options.tell = lines.sink();
       Tcp net(kClock, options);
       net.add(kAsker, node);
       DialledPeer server(net, node, kEcho);
@@ -200,7 +200,7 @@ struct BriefGrace {
   TcpOptions options() {
     TcpOptions options;
     options.peer_grace = 50ms;
-    options.log = lines.sink();
+    options.tell = lines.sink();
     return options;
   }
   EchoNode echo;
@@ -311,7 +311,7 @@ TEST(Tcp, AnotherClusterIsRefusedByName) {
   EchoNode echo;
   LogLines lines;
   TcpOptions options;
-  options.log = lines.sink();
+  options.tell = lines.sink();
   TcpProcess process(kEcho, echo, options, kAnyPort, 0xaaaa);
   process.start();
   AskNode ask({kEcho}, 1, 1);
@@ -327,7 +327,7 @@ TEST(Tcp, SecondNodeOfOneNameIsRefused) {
   EchoNode echo;
   LogLines lines;
   TcpOptions options;
-  options.log = lines.sink();
+  options.tell = lines.sink();
   TcpProcess process(kEcho, echo, options);
   process.start();
   AskNode ask({kEcho}, 1, 1);
@@ -350,7 +350,7 @@ TEST(Tcp, WrongNodeAtAnAddressIsNamed) {
   TestNode node;
   LogLines lines;
   TcpOptions options;
-  options.log = lines.sink();
+  options.tell = lines.sink();
   Tcp net(kClock, options);
   net.add(kAsker, node);
   ASSERT_TRUE(net.introduce(server_node(3), at(process.port)).ok());
@@ -391,8 +391,8 @@ TEST(Tcp, WithoutDescriptorsNewConnectionsAreRefusedAndOldOnesLive) {
   EchoNode echo;
   LogLines lines;
   TcpOptions options;
-  options.log = lines.sink();
-  options.log_lines_max = 1000;
+  options.tell = lines.sink();
+  options.events_max = 1000;
   options.hello_timeout = 2s;
   TcpProcess process(kEcho, echo, options);
   process.start();
