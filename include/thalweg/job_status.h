@@ -70,6 +70,7 @@ struct Straggler {
 struct JobStatus {
   std::chrono::nanoseconds age{};  // Since the scheduler's first turn.
   std::uint32_t epoch = 0;  // Of the map, which grows with each change; 0: not all nodes are there yet.
+  std::string waits_for;    // Nodes that have to come before the job can begin; empty: it has begun.
   std::uint32_t replicas = 1;
   std::uint32_t ranges = 0;          // Over all tables.
   std::uint32_t ranges_in_sync = 0;  // Of them, those that have all of their copies.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "scheduler/scheduler.h"
 
 namespace thalweg {
@@ -16,6 +17,7 @@ JobStatus Scheduler::status(Instant now) const {
   JobStatus told;
   told.age = timeline_.age(now);
   told.epoch = map_.epoch;
+  if (!started()) told.waits_for = missing().substr(0, limits::kTextOfStatusMax);
   told.replicas = copies_wanted();
   for (const TableSpec& table : options_.tables) told.ranges += table.ranges;
   told.ranges_in_sync = ranges_in_sync();

@@ -170,6 +170,7 @@ TEST(SchedulerStatus, WhoeverAsksIsToldAndNeitherJoinsNorCounts) {
     ASSERT_TRUE(status.has_value());
     EXPECT_TRUE(status->nodes.empty());
     EXPECT_EQ(status->ranges, 256u);
+    EXPECT_EQ(status->waits_for, "server-0, worker-0, worker-1");
   }
   c.scheduler->on_peer_lost(c.now, temporary(5), c.out);
   EXPECT_EQ(c.scheduler->missing(), "server-0, worker-0, worker-1");

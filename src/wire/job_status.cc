@@ -1,6 +1,6 @@
 // clang-format off
 // Grammar, as that of messages.cc; time := nanoseconds:i64, not negative; report := epoch:u32 index:u32:
-//   job_status := age:time epoch:u32 replicas:u32 ranges:u32 ranges_in_sync:u32 count:u32 node* fastest:report slowest:report
+//   job_status := age:time epoch:u32 waits_for:text replicas:u32 ranges:u32 ranges_in_sync:u32 count:u32 node* fastest:report slowest:report
 //                 count:u32 straggler* last_checkpoint:text count:u32 failover* events_forgotten:u64 count:u32 event*
 //   node       := role:u8 index:u32 observer:bool state:u8 pid:u32 address:text
 //   straggler  := shard:u32 worker:u32 report
@@ -102,7 +102,7 @@ void get_all(Reader& in, std::vector<Item>& items, std::uint32_t count_max, std:
 Bytes encode(const JobStatus& m) {
   Writer out;
   put_time(out, m.age);
-  out.put(m.epoch).put(m.replicas).put(m.ranges).put(m.ranges_in_sync);
+  out.put(m.epoch).put_text(m.waits_for).put(m.replicas).put(m.ranges).put(m.ranges_in_sync);
   put_all(out, m.nodes, put_job_node);
   put_report(out, m.fastest);
   put_report(out, m.slowest);
@@ -121,6 +121,7 @@ std::optional<JobStatus> decode_job_status(const Bytes& bytes) {
   JobStatus m;
   m.age = get_time(in);
   m.epoch = in.get<std::uint32_t>();
+  m.waits_for = in.get_text(limits::kTextOfStatusMax);
   m.replicas = in.get<std::uint32_t>();
   m.ranges = in.get<std::uint32_t>();
   m.ranges_in_sync = in.get<std::uint32_t>();

@@ -54,6 +54,7 @@ JobStatus some_status() {
   JobStatus status;
   status.age = std::chrono::seconds(3);
   status.epoch = 4;
+  status.waits_for = "server-1";
   status.replicas = 2;
   status.ranges = 257;
   status.ranges_in_sync = 86;

@@ -66,7 +66,7 @@ class StatusTest(ClusterJobs):
             self.assertRegex(node["address"], r"^127\.0\.0\.1:\d+$")
         self.assertEqual(status["ranges_in_sync"], status["ranges"])
         self.assertGreater(status["ranges"], 0)
-        self.assertEqual((status["epoch"], status["replicas"]), (1, 2))
+        self.assertEqual((status["epoch"], status["replicas"], status["waits_for"]), (1, 2, None))
         self.assertEqual((status["failovers"], status["last_checkpoint"]), ([], None))
         table = self.ask("status", address)
         for name in ("server-2", "worker-1", "observer"):
@@ -150,6 +150,19 @@ class StatusTest(ClusterJobs):
         self.assertEqual(done.stdout, "")
         self.assertRegex(done.stderr, r"\Athalweg: TIMEOUT: no answer from a scheduler at \S+ in 1\.0 s.*\n\Z")
         return done.stderr
+
+    def test_before_the_job_begins_it_says_who_is_missing(self):
+        job = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--servers", "2", "--workers", "1", self.train],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(job.stderr.close)
+        self.addCleanup(job.wait)
+        self.addCleanup(job.kill)
+        address = address_in(job.stderr.readline())
+        status = self.status(address)
+        self.assertEqual((status["waits_for"], status["epoch"]), ("server-0, server-1, worker-0", 0))
+        table = self.ask("status", address)
+        self.assertRegex(table, r"(?m)^waits for     server-0, server-1, worker-0, to begin$")
+        self.assertNotIn("pass 1", table)
 
     def test_who_has_another_secret_learns_nothing(self):
         path = os.path.join(self.folder.name, "other.secret")

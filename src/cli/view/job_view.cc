@@ -138,6 +138,7 @@ ordered_json status_json(const JobStatus& status) {
     stragglers.push_back(std::move(one));
   }
   return {{"nodes", std::move(nodes)},
+          {"waits_for", or_null(status.waits_for)},
           {"epoch", status.epoch},
           {"replicas", status.replicas},
           {"ranges", status.ranges},
@@ -156,6 +157,9 @@ std::string status_text(const JobStatus& status) {
                         node.pid != 0 ? std::to_string(node.pid) : "-", state_name(node.state),
                         node.address.empty() ? "-" : node.address);
   }
+  if (!status.waits_for.empty())
+    return text + fmt::format("waits for     {}, to begin\nrunning for   {:.1f} s\n", status.waits_for,
+                              seconds_of(status.age));
   text += fmt::format("key ranges    {} of {} have all {} copies, by map {}\n", status.ranges_in_sync,
                       status.ranges, status.replicas, status.epoch);
   text += fmt::format("data shards   {} to {}", place_text(status.slowest), place_text(status.fastest));
