@@ -291,9 +291,12 @@ Status Scheduler::restore(Instant now, std::string_view image, const std::vector
   }
   wake_ = now;
   if (stopped_) stop_until_ = stop_servers_at_ = now + kStopPatience;
-  tell_event(fmt::format(
-      "the scheduler has taken the job up as its state has it: {} servers, {} workers, map epoch {}",
-      count(Role::kServer, true), count(Role::kWorker, true), map_.epoch));
+  const auto servers = count(Role::kServer, true), workers = count(Role::kWorker, true);
+  tell_event(
+      stopped_ ? "the job whose state is there is over; those of its nodes that have yet to hear so are told"
+               : fmt::format("the scheduler has taken the job up as its state has it: {} servers, {} "
+                             "workers, map epoch {}",
+                             servers, workers, map_.epoch));
   return ok_status();
 }
 

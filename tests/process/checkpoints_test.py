@@ -311,7 +311,7 @@ class CheckpointsTest(ClusterJobs):
         out, err = self.finish(job)
         self.assertEqual(job.returncode, 0, err)
         self.assertEqual(err.count("looking for an older checkpoint"), 2)
-        self.assertIn("training begins anew", err)
+        self.assertIn("no checkpoint in %s is whole: training begins anew" % self.kept, err)
         self.assertEqual(last_json(out)["model_digest"], self.calm)
 
     def test_whom_others_join_looks_at_all_of_it_first(self):

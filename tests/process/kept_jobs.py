@@ -97,6 +97,7 @@ class KeptJobs(ClusterJobs):
                               check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn(why, done.stderr + done.stdout)
+        return done.stderr
 
     def assert_as_undisturbed(self, scheduler):
         """Once it ends: what it says last."""

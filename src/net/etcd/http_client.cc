@@ -115,9 +115,22 @@ Status HttpClient::failed(CURLcode code, const std::string& url, Duration limit)
       if (connected == 0) return {Code::kRetry, fmt::format("{}: nobody was reached in time: {}", url, why)};
       return {Code::kTimeout, fmt::format("{}: no answer in {} ms", url, milliseconds(limit))};
     }
-    default:  // With TLS 1.3 a refused certificate of ours shows as an error of reading.
-      return {Code::kIo, fmt::format("{}: {}", url, why)};
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+      if (!url.starts_with("https:")) break;
+      // With TLS 1.3 a refused certificate of ours shows like that.
+      return {Code::kIo,
+              fmt::format(
+                  "{}: the connection was ended: {}; {}", url, why,
+                  tls_.cert.empty()
+                      ? "it may ask for a certificate, and was shown none (--state-cert, --state-key)"
+                      : fmt::format("it may refuse the certificate '{}', as where that has expired or is of "
+                                    "a CA that it does not know",
+                                    tls_.cert))};
+    default:
+      break;
   }
+  return {Code::kIo, fmt::format("{}: {}", url, why)};
 }
 
 }  // namespace thalweg

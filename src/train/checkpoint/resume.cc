@@ -152,7 +152,14 @@ Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options,
   if (options.resume.empty()) return std::optional<ResumePoint>();
   if (options.resume != "auto") {
     auto manifest = checkpoint::open(disk, options.resume);
-    if (!manifest) return of_resume(manifest.status());
+    if (!manifest) {
+      const auto inside = checkpoint::list(disk, options.resume);
+      if (!inside || inside->empty()) return of_resume(manifest.status());
+      return Status(
+          Code::kUsage,
+          fmt::format("--resume: {} is a directory of checkpoints, expected one of them, such as {}",
+                      options.resume, inside->back().path));
+    }
     ResumePoint point{options.resume, *std::move(manifest), LooksAt::kLoad};
     if (looks_at == LooksAt::kFirst || !can_look_later(disk, options.resume)) {
       if (Status whole = look_at_all(point); !whole.ok()) return whole;

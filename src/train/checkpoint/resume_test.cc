@@ -70,6 +70,14 @@ TEST_F(Resume, LeavesItToWhoeverLoads) {
   EXPECT_NE(lines_.find("goes on from " + older_), std::string::npos);
 }
 
+TEST_F(Resume, NamesOneOfThoseInADirectoryOfThem) {
+  options_.checkpoint.resume = options_.checkpoint.directory;
+  const auto refused = find(LooksAt::kLoad);
+  EXPECT_EQ(refused.status().code(), Code::kUsage);
+  EXPECT_TRUE(refused.status().message().ends_with("expected one of them, such as " + newer_))
+      << refused.status().message();
+}
+
 TEST_F(Resume, LooksAtAllOfEarlierVersionsFirst) {
   forget_headers(newer_);
   EXPECT_EQ((*find(LooksAt::kLoad))->path, older_);

@@ -36,7 +36,8 @@ Status TrainJob::begin_with(std::optional<ResumePoint> resume, const std::vector
   } else {
     if (start_ != nullptr) notes_.insert(notes_.begin(), start_->description());
     if (!wanted.resume.empty())
-      notes_.push_back(fmt::format("no checkpoint in {} yet: training begins anew", wanted.directory));
+      notes_.push_back(fmt::format("no checkpoint in {}{}: training begins anew", wanted.directory,
+                                   passed_over.empty() ? " yet" : " is whole"));
   }
   if (spec.loads && passes_on_rows(spec)) {
     return {
