@@ -28,6 +28,8 @@ class BlockSource {
   // False at the shard's end. The block stays valid until the next call. kRetry: see RowReader::next().
   virtual Result<bool> next(TextBlock& block) = 0;
   virtual Status rewind() = 0;
+  // Nothing of this pass is read: others that unpack the same text do not wait for it.
+  virtual void pass_over() {}
   virtual double fraction_done() const = 0;
   // At the shard's end, where the text of all shards was unpacked for it: the hash of all; else 0.
   virtual std::uint64_t hash_of_all() const = 0;

@@ -155,6 +155,8 @@ class RowReader {
   // To the shard's begin for another pass. An error if the data is a pipe. A pass that ends with other
   // numbers of rows than the one before is kData.
   Status rewind();
+  // Says that nothing of this pass will be read, until rewind(), so that others need not wait for that.
+  void pass_over() { source_->pass_over(); }
   // For the first pass of a reader whose shard was read before: what that pass found. Its bad rows are not
   // counted again.
   void expect(PassRows earlier);

@@ -59,25 +59,38 @@ void StreamHub::close(Pass& pass, Pass::Queue& queue) {
   queue = {};
 }
 
+void StreamHub::pass_over(std::uint64_t id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Reader& reader = readers_.at(id);
+  reader.passes_over = true;
+  const auto it = passes_.find(PassKey(reader.epoch, reader.shards));
+  if (it == passes_.end()) return;  // It will have no queue there.
+  Pass::Queue& queue = it->second->queues[reader.shard];
+  if (queue.owner == id || queue.owner == 0) close(*it->second, queue);
+  if (!once_ && it->second->unused()) passes_.erase(it);
+}
+
 Status StreamHub::next_epoch(std::uint64_t id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Reader& reader = readers_.at(id);
   if (once_) return cannot_reread();
   leave_pass(reader);
   ++reader.epoch;
+  reader.passes_over = false;
   return {};
 }
 
-// Every reader that has yet to come to this pass gets a queue; of a pipe, every shard.
+// Every reader that has yet to come to this pass gets a queue, but for those that pass it over; of a pipe,
+// every other shard.
 void StreamHub::start_shared_pass(Pass& pass, const PassKey& key) {
+  for (Pass::Queue& queue : pass.queues) queue.open = once_;
   for (const auto& [id, reader] : readers_) {
     if (reader.shards != key.second || reader.epoch > key.first) continue;
     Pass::Queue& queue = pass.queues[reader.shard];
-    if (queue.open) continue;
-    queue.open = true;
-    queue.owner = id;
+    if (queue.owner != 0) continue;
+    queue.open = !reader.passes_over || reader.epoch < key.first;
+    queue.owner = queue.open ? id : 0;
   }
-  for (Pass::Queue& queue : pass.queues) queue.open = queue.open || once_;
 }
 
 Status StreamHub::enter_pass(std::uint64_t id, Reader& reader) {

@@ -81,6 +81,8 @@ class StreamHub {
   // The reader's next chunk of this pass; null: the end. kRetry: the stash is full of other readers' chunks,
   // or see give_way().
   Result<StreamChunkRef> take(std::uint64_t reader);
+  // The reader takes nothing of its present pass: no chunk is kept for it.
+  void pass_over(std::uint64_t reader);
   // Ends the reader's pass. An error if the data cannot be read again.
   Status next_epoch(std::uint64_t reader);
   double fraction_done(std::uint64_t reader);
@@ -109,6 +111,7 @@ class StreamHub {
   struct Reader {
     std::uint32_t shard, shards, epoch;
     std::shared_ptr<Pass> pass;
+    bool passes_over = false;  // Its present pass.
   };
   using PassKey = std::pair<std::uint32_t, std::uint32_t>;  // Epoch, shards.
 
@@ -139,6 +142,7 @@ class StreamBlocks final : public BlockSource {
 
   Result<bool> next(TextBlock& block) override;
   Status rewind() override { return hub_->next_epoch(reader_); }
+  void pass_over() override { hub_->pass_over(reader_); }
   double fraction_done() const override { return hub_->fraction_done(reader_); }
   std::uint64_t hash_of_all() const override { return hub_->hash_of_all(reader_); }
 

@@ -110,6 +110,29 @@ TEST(StreamHub, AReaderThatLeavesFreesTheOthers) {
   expect_counted(sorted_union({labels, late}), kWideRows);
 }
 
+// In the middle of the others' pass, or before it, with passes before and after that it reads.
+TEST(StreamHub, AReaderThatPassesAPassOverHoldsUpNobody) {
+  const TemporaryFolder directory;
+  const std::shared_ptr<DataSet> data =
+      open_path(directory.write("a.zst", zstd_packed(wide_rows(kWideRows, kWidth))));
+  auto first = data->reader(ShardId{0}, 2), second = data->reader(ShardId{1}, 2);
+  ReadLabels labels;
+  EXPECT_FALSE(read_on(**first, labels, 100));
+  (*second)->pass_over();
+  EXPECT_TRUE(read_on(**first, labels, 100));
+  for (const bool reads : {false, true}) {
+    ASSERT_TRUE((*first)->rewind().ok());
+    ASSERT_TRUE((*second)->rewind().ok());
+    if (!reads) (*second)->pass_over();
+    ReadLabels one, two;
+    EXPECT_EQ(read_on(**first, one, 100), !reads);
+    while (reads && !(read_on(**second, two, 100) && read_on(**first, one, 100))) {
+    }
+    EXPECT_EQ(one, labels) << reads;
+    if (reads) expect_counted(sorted_union({one, two}), kWideRows);
+  }
+}
+
 TEST(StreamHub, AShardTakenOverInALaterEpochGoesOnWithTheOthers) {
   const TemporaryFolder directory;
   const std::shared_ptr<DataSet> data = open_path(directory.write("a.gz", gzipped(wide_rows(500, 2000))));

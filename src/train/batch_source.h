@@ -67,6 +67,10 @@ class BatchSource {
   Status next(std::size_t rows_max, Workbench& bench, PreparedRef& out);
   // Of the newest batch.
   const ReadPlace& place() const { return place_; }
+  // Of this pass no batch is wanted.
+  void pass_over() {
+    if (reader_) reader_->pass_over();
+  }
   // To the begin of the pass. Precondition: the one before has come to its end, or nothing is kept.
   Status rewind();
   // Whether a pass has been kept, which rewind() then goes back to;

@@ -226,7 +226,10 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
   const std::uint32_t epoch = store_.step().epoch;
   pass_rows_ = 0;
   reports_.begin_pass();
-  if (!takes_part(epoch)) co_return explained((co_await store_.end_epoch()).status);
+  if (!takes_part(epoch)) {
+    source.pass_over();
+    co_return explained((co_await store_.end_epoch()).status);
+  }
   const auto note = [&](std::uint32_t batch) {
     if (batch % kStepsPerReport == 0 && current->rows > 0)
       reports_.note_point(batch / kStepsPerReport, source.place());
@@ -268,7 +271,10 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
 
 // Of a pass that a former owner has ended, and may have died before all of it was told.
 Task<Status> ShardTrainer::recount_pass(BatchSource& source, std::uint32_t epoch) {
-  if (!takes_part(epoch)) co_return ok_status();
+  if (!takes_part(epoch)) {
+    source.pass_over();
+    co_return ok_status();
+  }
   pass_rows_ = 0;
   reports_.begin_pass();
   PreparedRef batch;

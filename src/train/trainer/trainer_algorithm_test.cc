@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "base/rule_fields.h"
+#include "data/files_for_test.h"
+#include "data/read_options.h"
 #include "net/socket/reserved_port_for_test.h"
 #include "thalweg/dense_model.h"
 #include "train/algorithm/algorithm.h"
@@ -247,6 +249,21 @@ TEST_F(TrainerTest, FewerClientsLearnFewerRows) {
   ASSERT_TRUE(result.status.ok()) << result.status.message();
   EXPECT_LT(result.examples, 4 * (kRows - kRows / 10));
   EXPECT_GT(result.examples, 2 * (kRows - kRows / 10));
+}
+
+// Packed files are unpacked once for all shards, whose rows wait for them in limited room.
+TEST_F(TrainerTest, ClientsThatSitARoundOutHoldUpNoReaderOfPackedRows) {
+  const std::string comment = " #" + std::string(50000, 'x') + "\n";
+  std::string rows;
+  for (std::uint32_t row = 0; rows.size() < 3 * kStashBytes; ++row)
+    rows += std::to_string(row % 2) + " " + std::to_string(row % 2 + 1) + ":1" + comment;
+  options_.files = {folder_.write("wide.svm.zst", zstd_packed(rows))};
+  options_.valid_part = 0;
+  options_.data_shards = 4;
+  options_.timeout = std::chrono::seconds(2);
+  options_.algorithm = "fedavg:C=0.5";
+  const TrainResult result = run(options_);
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
 }
 
 TEST_F(TrainerTest, NodesThatJoinExchangeAmongThemselves) {
