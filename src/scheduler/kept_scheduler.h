@@ -49,6 +49,8 @@ class KeptScheduler final : public Node {
   // Why it no longer leads: another one has taken the job up, or (kModel) the state has gone back. Nobody has
   // been told anything since.
   const std::optional<Status>& fenced() const { return fenced_; }
+  // Members of a job that was taken up which have yet to say what they were told before.
+  const std::set<NodeId>& awaited() const { return awaited_; }
   // Whether the store has all that the scheduler knows.
   bool settled() const { return kept_ == changes_; }
   // Of the newest map that is kept; 0: none is.

@@ -142,6 +142,8 @@ class Scheduler final : public Node {
     const auto member = members_.find(node);
     return member != members_.end() && member->second.left;
   }
+  // Where a node listens; empty: it is none of that machine.
+  std::string address_on(std::string_view machine, NodeId node) const;
   // Who may have been told something by the scheduler before, of a job that goes on.
   std::set<NodeId> members_told() const;
   // Whether the rows that the job begins with are there.

@@ -227,6 +227,11 @@ std::set<NodeId> Scheduler::members_told() const {
   return told;
 }
 
+std::string Scheduler::address_on(std::string_view machine, NodeId node) const {
+  const auto member = members_.find(node);
+  return member != members_.end() && member->second.machine == machine ? member->second.address : "";
+}
+
 Status Scheduler::is_of_this_job(const wire::Map& map) const {
   const auto other = [](const std::string& what, auto is, auto expected) {
     return Status(Code::kUsage,

@@ -34,6 +34,24 @@ class KeptSchedulerTest(KeptJobs):
         for node in nodes[1:]:
             self.assertEqual(node.wait(timeout=PATIENCE_S), 0, node.communicate())
 
+    # Far sooner than by their silence.
+    def test_who_died_while_no_scheduler_was_there_is_missed_at_once(self):
+        flags = ("--replicas", "2", "--timeout", "600", "--silence", "300")
+        scheduler = self.start(*self.scheduler_command(*flags))
+        nodes = self.start_nodes()
+        server = next(node["index"] for node in self.await_reports(2)["nodes"] if node["pid"] == nodes[0].pid)
+        for gone in (scheduler, nodes[0], nodes[2], nodes[3]):
+            gone.kill()
+            gone.wait()
+        nodes[3] = self.start("node", "worker", "--join", self.joined, "--", self.train)  # It waits for the next one, too.
+        began = time.monotonic()
+        scheduler = self.start(*self.scheduler_command(*flags))
+        result, err = self.assert_as_undisturbed(scheduler)
+        self.assertLess(time.monotonic() - began, 200, err)
+        self.assertEqual([lost["server"] for lost in result["failovers"]], [server])
+        for node in (nodes[1], nodes[3]):
+            self.assertEqual(node.wait(timeout=PATIENCE_S), 0, node.communicate())
+
     def test_steps_go_on_while_the_scheduler_is_stopped(self):
         rows = self.copy_of_train("long.svm", times=200000 // ROWS)
         work = ("--epochs", "1", "--batch", "32")

@@ -15,6 +15,7 @@
 #include "client/job/question.h"
 #include "client/job/work_threads.h"
 #include "net/socket/address.h"
+#include "net/socket/dialler.h"
 #include "net/socket/local_way.h"
 #include "net/socket/open_files.h"
 #include "net/socket/secret_file.h"
@@ -28,6 +29,9 @@ constexpr Duration kFlushPatience = std::chrono::seconds(2);
 constexpr Duration kChildPatience = std::chrono::seconds(5);
 constexpr Duration kGoneEvery = std::chrono::milliseconds(5);
 constexpr Duration kNagEvery = std::chrono::seconds(5);
+constexpr Duration kUnheardEvery = std::chrono::milliseconds(100);
+// Workers that wait for a scheduler have found it by then: the last of those before is not lost before that.
+constexpr Duration kJoinsWithin = std::chrono::seconds(1);
 // Of processes that end before the job begins; more than that do so for a reason that stays.
 constexpr std::uint32_t kReplacedMax = 3;
 
@@ -221,6 +225,26 @@ void RemoteCluster::look_for_ended() {
   }
 }
 
+// Nobody tells of the end of a member that has never called this scheduler, only the one before. An address
+// of another machine may be closed to this one alone.
+void RemoteCluster::look_for_unheard() {
+  if (options_.kept.image.empty() || driver_.now() < look_again_at_) return;
+  look_again_at_ = driver_.now() + kUnheardEvery;
+  const auto unheard = look([this] {
+    std::map<NodeId, std::string> out;
+    const bool workers_too = clock_.now() - came_at_ >= kJoinsWithin;
+    for (const NodeId node : kept_.awaited()) {
+      if (node.role == Role::kServer || workers_too) out[node] = scheduler_.address_on(machine_name(), node);
+    }
+    return out;
+  });
+  for (const auto& [node, address] : unheard) {
+    if (address.empty() || !is_closed(address)) continue;
+    driver_.turn(kScheduler,
+                 [&, its = node](Instant at, Transport& out) { kept_.on_peer_lost(at, its, out); });
+  }
+}
+
 Status RemoteCluster::start_process(const NodeProcess& process) {
   std::vector<std::string> arguments = process.arguments;
   std::replace(arguments.begin(), arguments.end(), std::string("{scheduler}"), address_);
@@ -236,6 +260,7 @@ bool RemoteCluster::wait(Duration wait) {
   watch_processes();
   tell_trouble();
   look_at_lead();
+  look_for_unheard();
   if (!driver_.wait_until([this] { return kept_.finished(); }, now() + wait)) return false;
   watch_processes();
   end_processes();

@@ -89,6 +89,7 @@ class RemoteCluster final : public JobCluster {
   void tell_trouble();
   void look_at_lead();
   void look_for_ended();
+  void look_for_unheard();
   Status start_process(const NodeProcess& process);
   void watch_processes();
   void on_process_ended(const ChildProcesses::Ended& ended);
@@ -110,6 +111,8 @@ class RemoteCluster final : public JobCluster {
   std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.
   std::string killed_;  // The first one that a signal ended and no other replaced, in words.
   std::uint32_t replaced_ = 0;
+  const Instant came_at_ = clock_.now();
+  Instant look_again_at_{0};        // For members that are not heard.
   bool was_over_ = false;           // The job that was taken up.
   bool in_doubt_ = false;           // Whether another one leads, as last told to the scheduler.
   std::set<std::string> troubles_;  // Of keeping the state, that were said since it was kept: their kinds.

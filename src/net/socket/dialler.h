@@ -3,6 +3,8 @@
 // docs/adr/0041.
 #pragma once
 
+#include <string_view>
+
 #include "net/socket/address.h"
 #include "net/socket/file_descriptor.h"
 #include "thalweg/status.h"
@@ -15,5 +17,7 @@ namespace thalweg {
 Result<FileDescriptor> begin_dial(const SocketAddress& address, int buffer_bytes = 0);
 // OK: connected, and tuned. kRetry: nobody listens there now; kIo. Messages do not name the address.
 Status end_dial(int socket, const SocketAddress& address);
+// Whether `address`, "host:port" of this machine in numbers, is one that nobody listens at.
+bool is_closed(std::string_view address);
 
 }  // namespace thalweg

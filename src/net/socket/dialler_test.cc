@@ -8,6 +8,7 @@
 #include "net/group/group_call.h"
 #include "net/live_fabric.h"
 #include "net/socket/few_descriptors_for_test.h"
+#include "net/socket/listener.h"
 #include "net/socket/reserved_port_for_test.h"
 
 namespace thalweg {
@@ -31,6 +32,20 @@ TEST(Dialler, TellsAPortWhereNobodyListensFromALackOfItsOwn) {
   const Status status = dial_at_once(free_port);
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_NE(status.message().find("this process cannot call"), std::string::npos) << status.message();
+}
+
+TEST(Dialler, TellsAClosedPortFromOneWhereSomebodyListens) {
+  const auto port = port_for_this_test();
+  const std::string address = "127.0.0.1:" + std::to_string(port);
+  EXPECT_TRUE(is_closed(address));
+  {
+    const auto listener = Listener::open(resolve("127.0.0.1", port, live_now() + 20s)->front(), {});
+    ASSERT_TRUE(listener) << listener.status().message();
+    EXPECT_FALSE(is_closed(address));
+  }
+  EXPECT_TRUE(is_closed(address));
+  EXPECT_FALSE(is_closed("255.255.255.255:1")) << "it cannot be called, which says nothing of the port";
+  EXPECT_FALSE(is_closed("localhost:1"));
 }
 
 TEST(Dialler, NamesThatNoSocketCanHaveAreErrors) {
