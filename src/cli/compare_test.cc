@@ -193,6 +193,7 @@ TEST_F(Compare, RefusesASimulationThatCannotBeMeant) {
   refuses(all("{ bandwidth = \"10Gbit/s\" }"), ":2:26: simulate.bandwidth: ");
   refuses(all("{ bandwidth = \"0\" }"),
           ":2:26: simulate.bandwidth: --bandwidth 0: expected bytes a second above 0");
+  refuses(all("{ stop-after = \"0s\" }"), ":2:27: simulate.stop-after: ");
   refuses(all("{ room = \"rock\" }"), ":2:21: simulate.room: there is no preset 'rock'");
   refuses(head() + "[base]\nsimulate = {}\n" + one, ":3:1: simulate is no option of [base]");
   refuses(head() + one + "simulate = true\n", ":4:12: simulate is no table");

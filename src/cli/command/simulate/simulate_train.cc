@@ -227,7 +227,7 @@ constexpr OptionRow kOwn[] = {
      .help = "Simulated time after which the training is asked to end early",
      .example = "100s",
      .placeholder = "TIME",
-     .low = 0,
+     .low = 0.001,
      .high = 1e9},
 };
 
