@@ -1,9 +1,11 @@
 #include "exchange/levels/level_seconds.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "exchange/levels/level_lanes.h"
+#include "exchange/plan/hierarchies.h"
 #include "exchange/route/folded_team.h"
 #include "exchange/route/formulas.h"
 
@@ -14,7 +16,7 @@ namespace {
 class LevelRounds {
  public:
   LevelRounds(RoundCosts& costs, const Hierarchy& hierarchy, std::size_t level, std::uint32_t ranks)
-      : costs_(costs) {
+      : costs_(costs), ranks_(ranks) {
     teams_.reserve(ranks);
     made_.reserve(ranks);
     // Of equal levels, the first of each team are so many in a row, and the other members behind them.
@@ -30,11 +32,16 @@ class LevelRounds {
     }
   }
 
+  // A block goes around all of the ring, so that its long ways delay it no more often than its short ones.
+  // Among so many ranks that formulas alone choose, each step counts as its longest way: rather too much.
   double ring(std::uint32_t size, double block) {
-    return 2.0 * (size - 1) * round([block](const Team& team, Round& to) {
-             if (team.size > 1)
-               to.push_back({team.rank(team.me), team.rank(team.after(team.me)), block / team.size});
-           });
+    const double steps = 2.0 * (size - 1);
+    const RoundCosts::Cost cost = costs_.of(round_of([block](const Team& team, Round& to) {
+      if (team.size > 1)
+        to.push_back({team.rank(team.me), team.rank(team.after(team.me)), block / team.size});
+    }));
+    const double each = ranks_ <= kAllWaysRanksMax ? cost.mean_latency : cost.latency;
+    return steps * cost.load + std::max(cost.latency, steps * each);
   }
   double tree(std::uint32_t size, double block) {
     double seconds = 0;
@@ -108,6 +115,7 @@ class LevelRounds {
   }
 
   RoundCosts& costs_;
+  const std::uint32_t ranks_;
   std::vector<Team> teams_;  // Of those who take part.
   std::vector<TeamOrder> orders_;
   Round made_;

@@ -203,6 +203,8 @@ class Ranking {
     return effort_ == Effort::kFirst && demand_.ranks > kFewRanks && demand_.ranks <= kAllWaysRanksMax;
   }
 
+  bool is_long() const { return has_some_simulated() && demand_.bytes > kLongBytes; }
+
   // Hierarchies are many, and alike: the first few leave flat routes, whose formulas may be further off, half
   // of the work.
   bool is_for_later(const Forecast& forecast) const {
@@ -220,11 +222,13 @@ class Ranking {
       if (good_enough_) forecast.seconds = std::max(forecast.seconds, best_);
       return ok_status();
     }
-    messages_ += run;
+    double worked = 0;
     const double give_up_after = effort_ == Effort::kFirst ? kTunedWithin * best_ : kNever;
     const auto seconds = estimated_seconds(topology_, demand_, forecast.layout,
-                                           {asked_.options.handling, give_up_after, &memory_, nullptr});
+                                           {asked_.options.handling, give_up_after, &memory_, &worked});
     if (!seconds.ok()) return seconds.status();
+    messages_ += is_long() ? worked : run;
+    if (is_long()) forecast.work = worked;
     forecast.seconds = *seconds;
     forecast.simulated = *seconds < kNever;
     if (*seconds >= best_) return ok_status();
@@ -289,7 +293,7 @@ class Ranking {
       std::vector<std::size_t> order(in);
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return tuners[a].best().seconds < tuners[b].best().seconds;
+        return tuners[a].promise() < tuners[b].promise();
       });
       std::vector<Tuner> sorted;
       for (const std::size_t i : order) sorted.push_back(std::move(tuners[i]));
@@ -317,7 +321,8 @@ class Ranking {
       (apart ? flat : levels).emplace_back(topology_, demand_, *start, asked_.options, &memory_);
     }
     const double many = demand_.ranks > kManyRanks ? demand_.ranks - kManyRanks : 0;
-    double left = std::max(kTuneMessagesLeast, kTuneMessagesMax - kTuneMessagesLessPerRank * many);
+    const double some = !has_some_simulated() ? 1 : is_long() ? kTuneLessOfLong : kTuneMoreOfSome;
+    double left = some * std::max(kTuneMessagesLeast, kTuneMessagesMax - kTuneMessagesLessPerRank * many);
     double for_flat = flat.empty() ? 0 : left / 2;
     left -= for_flat;
     if (Status status = tune_in_rounds(flat, for_flat); !status.ok()) return status;

@@ -16,6 +16,7 @@ struct Forecast {
   bool pipelined = true;
   double seconds = 0;
   bool simulated = false;  // Else by cost.h.
+  double work = 0;         // Of long vectors: what its simulation took, as simulation_work() has it.
 };
 
 // Messages in all that one forecast simulates, which as all of these counts what it takes to make the ranks:
@@ -46,6 +47,10 @@ inline constexpr double kWorthTuning = 0.98;
 // Messages that all tuning simulates, each route its share of what is left: less by so many for each rank
 // above kManyRanks, since formulas take longer then, but so many at least.
 inline constexpr double kTuneMessagesMax = 4.65e4, kTuneMessagesLessPerRank = 45, kTuneMessagesLeast = 1.6e4;
+// So many times that where only some simulations are made: less of long vectors, whose messages wait in
+// windows, so that what they take is counted by its events.
+inline constexpr double kTuneMoreOfSome = 1.4, kTuneLessOfLong = 0.8;
+inline constexpr std::uint64_t kLongBytes = std::uint64_t{16} << 20;
 // Of what is left, in each round of them.
 inline constexpr double kRoundPart = 0.7;
 // Trials that half of them is enough for, of each route that is tuned, as each takes more channels than the

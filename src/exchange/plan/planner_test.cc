@@ -140,6 +140,9 @@ TEST(Planner, FindsWhatItHasMissedBefore) {
       {"rack-25g", 64, Operation::kBroadcast, 256'000, "hierarchical:2x2x2x2x2x2", 0, 16},
       {"rack-25g", 64, Operation::kReduceScatter, 1'000'000, "ring", 0, 1},
       {"fat-tree", 64, Operation::kReduceScatter, 256'000'000, "ring", 0, 1},
+      {"rack-100g", 64, Operation::kAllReduce, 1'000'000, "hierarchical:16x2x2d", 0, 2},
+      {"rack-100g", 64, Operation::kReduceScatter, 1'000'000, "hierarchical:16x4h", 0, 4},
+      {"rack-100g", 64, Operation::kBroadcast, 1'000'000, "hierarchical:2x2x2x2x2x2", 0, 8},
   };
   for (const Missed& missed : all) {
     const auto room = preset(missed.topology, missed.ranks);

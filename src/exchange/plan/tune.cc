@@ -32,8 +32,15 @@ std::uint64_t next_smaller(std::uint64_t piece_bytes, double share) {
 
 Tuner::Tuner(const Topology& topology, const Demand& demand, Forecast start, const PlannerOptions& options,
              std::pmr::memory_resource* memory)
-    : topology_(topology), demand_(demand), options_(options), memory_(memory), best_(std::move(start)) {
+    : topology_(topology),
+      demand_(demand),
+      options_(options),
+      memory_(memory),
+      best_(std::move(start)),
+      promise_(best_.seconds) {
   tried_.push_back(cut_of_best());
+  if (best_.work > 0)
+    work_by_count_ = std::max(1.0, best_.work / simulation_work(topology_, demand_, best_.layout));
 }
 
 // Whether there is another one that way; it is `cut` then.
@@ -75,7 +82,7 @@ double Tuner::next_work() const {
     Cut next = cut_of_best();
     Layout layout;
     if (!step(way, demand_.bytes, next) || !cut(next, layout)) continue;
-    const double takes = simulation_work(topology_, demand_, layout);
+    const double takes = work_by_count_ * simulation_work(topology_, demand_, layout);
     if (least == 0 || takes < least) least = takes;
   }
   return least;
@@ -114,7 +121,7 @@ Status Tuner::try_cut(const Cut& wanted, double& work) {
   if (std::find(tried_.begin(), tried_.end(), wanted) != tried_.end()) return ok_status();
   Forecast trial = best_;
   if (!cut(wanted, trial.layout)) return ok_status();
-  const double takes = simulation_work(topology_, demand_, trial.layout);
+  const double takes = work_by_count_ * simulation_work(topology_, demand_, trial.layout);
   const bool first = tried_.size() == 1 && work > 0 && takes <= kFirstTrialMost;
   if (takes > work && !first) return ok_status();
   tried_.push_back(wanted);
@@ -123,9 +130,13 @@ Status Tuner::try_cut(const Cut& wanted, double& work) {
                                          {options_.handling, best_.seconds, memory_, &worked});
   if (!seconds.ok()) return seconds.status();
   work -= worked;
+  const bool more_channels =
+      wanted.piece_bytes == cut_of_best().piece_bytes && wanted.channels == 2 * best_.layout.plan.channels;
+  if (more_channels) promise_ = std::min(best_.seconds, std::max(0.0, 2 * *seconds - best_.seconds));
   trial.seconds = *seconds;
   trial.pipelined = wanted.piece_bytes > 0 || wanted.channels > 1;
   if (trial.seconds < best_.seconds) best_ = std::move(trial);
+  promise_ = std::min(promise_, best_.seconds);
   return ok_status();
 }
 

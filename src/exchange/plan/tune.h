@@ -26,6 +26,10 @@ class Tuner {
   // The least work that a trial takes; 0 where there is none to make.
   double next_work() const;
   const Forecast& best() const { return best_; }
+  // What more channels will come to, by how much the last twice as many were faster: best() where they were
+  // not. Levels follow each other in channels, and those that gain most by that are not the first to begin
+  // with.
+  double promise() const { return promise_; }
 
  private:
   // How a route is cut.
@@ -48,6 +52,8 @@ class Tuner {
   const PlannerOptions& options_;
   std::pmr::memory_resource* memory_;
   Forecast best_;
+  double promise_;
+  double work_by_count_ = 1;  // What simulations have taken, by what their messages are.
   std::vector<Cut> tried_;
 };
 
