@@ -235,7 +235,7 @@ Exchange::Progress Exchange::work_ordinary(Running& lane, Fabric& fabric) {
 
 Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
   const LaneStep& step = lane.lane.step();
-  if (step.block.count == 0) return Progress::kStep;
+  if (step.block.count == 0) return begin_empty_send(lane, fabric);
   const std::size_t size = bytes_of(step);
   bytes_sent_ += size;
   ++messages_sent_;
@@ -256,6 +256,25 @@ Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
   lane.outgoing.push_back({to, prefaced, data, size, 0});
   if (alone) flush(lane, fabric);
   return Progress::kStep;
+}
+
+// Whether a peer that has nothing for the other says so, since the other may expect something.
+bool Exchange::greets_for_nothing() const { return !call_.phantom && asked_ == Operation::kAllToAll; }
+
+Exchange::Progress Exchange::begin_empty_send(Running& lane, Fabric& fabric) {
+  const LaneStep& step = lane.lane.step();
+  if (!greets_for_nothing() || (lane.peers[step.peer] & Running::kGreeted)) return Progress::kStep;
+  lane.peers[step.peer] |= Running::kGreeted;
+  const bool alone = lane.outgoing.empty();
+  const Link to{step.peer, static_cast<std::uint16_t>(lane.channel + step.channel)};
+  lane.outgoing.push_back({to, true, nullptr, 0, 0});
+  if (alone) flush(lane, fabric);
+  return Progress::kStep;
+}
+
+Exchange::Progress Exchange::take_nothing(Running& lane, Fabric& fabric) {
+  if (!greets_for_nothing() || greeted_by(lane, fabric, lane.lane.step().peer)) return Progress::kStep;
+  return Progress::kNone;
 }
 
 Exchange::Progress Exchange::begin_phantom_send(Running& lane, Link to, std::size_t size, Fabric& fabric) {
@@ -294,7 +313,7 @@ bool Exchange::flush(Running& lane, Fabric& fabric) {
       } else if (out.prefaced) {
         skip -= sizeof preface_;
       }
-      pieces[used++] = {out.data ? out.data + skip : nullptr, out.size - skip};
+      if (out.size > 0) pieces[used++] = {out.data ? out.data + skip : nullptr, out.size - skip};
       const std::size_t sent = fabric.write(out.to, {pieces, used});
       out.sent += sent;
       moved = moved || sent > 0;
@@ -361,7 +380,7 @@ bool Exchange::greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer) {
 Exchange::Progress Exchange::take_receive(Running& lane, Fabric& fabric) {
   const LaneStep& step = lane.lane.step();
   const std::size_t size = bytes_of(step);
-  if (size == 0) return Progress::kStep;
+  if (size == 0) return take_nothing(lane, fabric);
   std::byte* into = nullptr;
   if (!call_.phantom) {
     if (!greeted_by(lane, fabric, step.peer)) return Progress::kNone;
@@ -377,7 +396,7 @@ Exchange::Progress Exchange::take_receive(Running& lane, Fabric& fabric) {
 Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
   const LaneStep& step = lane.lane.step();
   const std::size_t size = bytes_of(step);
-  if (size == 0) return Progress::kStep;
+  if (size == 0) return take_nothing(lane, fabric);
   if (call_.phantom) {
     const std::size_t before = lane.step_bytes;
     const Progress progress = take_receive(lane, fabric);

@@ -74,6 +74,9 @@ class Exchange {
   bool run(Running& lane, Fabric& fabric);
   Progress take(Running& lane, Fabric& fabric);
   Progress begin_send(Running& lane, Fabric& fabric);
+  bool greets_for_nothing() const;
+  Progress begin_empty_send(Running& lane, Fabric& fabric);
+  Progress take_nothing(Running& lane, Fabric& fabric);
   Progress begin_phantom_send(Running& lane, Link to, std::size_t size, Fabric& fabric);
   Progress take_receive(Running& lane, Fabric& fabric);
   Progress take_reduce(Running& lane, Fabric& fabric);

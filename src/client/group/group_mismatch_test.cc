@@ -107,23 +107,23 @@ TEST(GroupMismatchIn, MessagesIsFoundByTheReceiver) {
   EXPECT_EQ(on_joined(2, GroupTransport::kShm, body), "");
 }
 
-// Ranks 0 and 1 send each other 3 elements of 4; rank 1 expects `expected` of them.
-std::string parts_differ(Group& group, std::size_t expected) {
-  std::vector<float> mine(4, 1), theirs(4);
-  const std::size_t counts[] = {group.rank() == 0 ? 1UL : 3, group.rank() == 0 ? 3UL : 1};
-  const std::size_t counts_out[] = {group.rank() == 0 ? 1 : expected, group.rank() == 0 ? 3UL : 1};
-  Status status = group.all_to_all<float>(mine, std::span(theirs).first(counts_out[0] + counts_out[1]),
-                                          counts, counts_out);
+// Rank 0 sends `sent` elements to rank 1, which expects `expected` of them; 1 goes the other way.
+std::string parts_differ(Group& group, std::size_t sent, std::size_t expected) {
+  const bool first = group.rank() == 0;
+  const std::size_t counts[] = {1, first ? sent : 1}, counts_out[] = {first ? 1 : expected, 1};
+  std::vector<float> mine(counts[0] + counts[1], 1), theirs(counts_out[0] + counts_out[1]);
+  Status status = group.all_to_all<float>(mine, theirs, counts, counts_out);
   if (status.ok()) status = group.barrier();
-  const std::string said = "rank 0 sends rank 1 3 elements of all-to-all #0 of f32 by";
+  const std::string said =
+      "rank 0 sends rank 1 " + std::to_string(sent) + " elements of all-to-all #0 of f32 by";
   const bool tells = status.message().find(said) != std::string::npos &&
                      status.message().find("which expects " + std::to_string(expected)) != std::string::npos;
   return status.code() == Code::kRefused && tells ? "" : "said: " + status.message();
 }
 
 TEST(GroupMismatchIn, PartsOfAnAllToAllIsFoundByTheReceiver) {
-  for (const std::size_t expected : {1, 2}) {
-    const auto body = [expected](Group& group) { return parts_differ(group, expected); };
+  for (const auto& parts : {std::pair{3UL, 1UL}, {3, 2}, {3, 0}, {0, 2}}) {
+    const auto body = [parts](Group& group) { return parts_differ(group, parts.first, parts.second); };
     EXPECT_EQ(on_threads(2, body), "");
     EXPECT_EQ(on_joined(2, GroupTransport::kTcp, body), "");
     EXPECT_EQ(on_joined(2, GroupTransport::kShm, body), "");
