@@ -80,7 +80,7 @@ class Peer:
         self.request = 0
         try:
             answer = dial(self.socket, job.secret, self.hello_body(me))
-            self.incarnation_there = struct.unpack("<BIBIQHQ", answer)[-1]
+            self.incarnation_there = struct.unpack_from("<BIBIQHQ", answer)[-1]
         except OSError:
             self.close()
             raise
