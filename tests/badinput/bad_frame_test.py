@@ -131,7 +131,7 @@ class Job:
         self.folder, self.nodes = folder, []
         self.secret_file = os.path.join(folder, "secret")
         self.scheduler = self.node("scheduler", "--listen", "127.0.0.1:0", "--servers", str(servers), "--json",
-                                   "--workers", str(workers), *flags)
+                                   "--workers", str(workers), "--silence", str(patience(10)), *flags)
         self.scheduler_port = self.port_of(self.scheduler)
         self.secret = read_secret(self.secret_file)
         join = ("--join", "127.0.0.1:%d" % self.scheduler_port)

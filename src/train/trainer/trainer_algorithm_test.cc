@@ -260,7 +260,7 @@ TEST_F(TrainerTest, ClientsThatSitARoundOutHoldUpNoReaderOfPackedRows) {
   options_.files = {folder_.write("wide.svm.zst", zstd_packed(rows))};
   options_.valid_part = 0;
   options_.data_shards = 4;
-  options_.timeout = std::chrono::seconds(2);
+  options_.timeout = std::chrono::seconds(30);
   options_.algorithm = "fedavg:C=0.5";
   const TrainResult result = run(options_);
   EXPECT_TRUE(result.status.ok()) << result.status.message();
