@@ -91,6 +91,7 @@ void InProcess::remove(NodeId id) {
   while (actor->computing) {
     Outbox none;
     release(*actor, none);
+    wake_another();
     {
       std::unique_lock lock(actor->mutex);
       actor->freed.wait(lock, [&] { return !actor->computing; });
@@ -109,6 +110,7 @@ void InProcess::remove(NodeId id) {
     if (other != actor) deliver(*other, Mail{actor->id, std::nullopt}, out.ready);
   }
   release(*actor, out);
+  wake_another();
 }
 
 void InProcess::start(std::size_t threads) {
@@ -147,8 +149,7 @@ bool InProcess::turn(NodeId id, const std::function<void(Instant, Transport&)>& 
   act(clock_.now(), out);
   if (actor->node->finished()) finish(*actor);
   release(*actor, out);
-  const std::unique_lock lock(mutex_);
-  if (!ready_.empty() && sleepers_ > 0) wake_.notify_one();
+  wake_another();
   return true;
 }
 
@@ -172,8 +173,7 @@ bool InProcess::wait_until(NodeId id, const std::function<bool()>& done, Instant
     if (over() && !changed()) break;
   }
   actor->watchers.fetch_sub(1);
-  const std::unique_lock lock(mutex_);  // What this thread would have run next needs another one.
-  if (!ready_.empty() && sleepers_ > 0) wake_.notify_one();
+  wake_another();
   return holds;
 }
 
@@ -310,6 +310,11 @@ void InProcess::enqueue(const std::vector<Actor*>& ready, Actor* timed, Instant 
   if (watched && sleepers_ > 0) wake_.notify_all();
 }
 
+void InProcess::wake_another() {
+  const std::unique_lock lock(mutex_);
+  if (!ready_.empty() && sleepers_ > 0) wake_.notify_one();
+}
+
 InProcess::Actor* InProcess::pop(std::unique_lock<std::mutex>& lock, std::size_t self) {
   if (!timers_.empty()) {
     const Instant now = clock_.now();
@@ -352,10 +357,7 @@ bool InProcess::run_one(Outbox& out, std::size_t self) {
 
 // Between turns of the actor, on the thread that had the last one: nothing is handed over.
 void InProcess::compute(Actor& actor, Computation& work, Outbox& out) {
-  {
-    const std::unique_lock lock(mutex_);  // What this thread would have run next needs another one.
-    if (!ready_.empty() && sleepers_ > 0) wake_.notify_one();
-  }
+  wake_another();
   work.compute();
   {
     const std::unique_lock lock(actor.mutex);

@@ -75,6 +75,8 @@ class InProcess {
   bool end_computing(Actor& actor, Outbox& out);
   void deliver(Actor& actor, Mail mail, std::vector<Actor*>& ready);
   void enqueue(const std::vector<Actor*>& ready, Actor* timed, Instant deadline, bool watched);
+  // Called by a thread that runs no more turns after a release: what it made ready needs another one.
+  void wake_another();
   // For the thread of that number; null when nothing is ready now.
   Actor* pop(std::unique_lock<std::mutex>& lock, std::size_t self);
   bool run_one(Outbox& out, std::size_t self);

@@ -159,6 +159,27 @@ TEST(InProcess, ANodeThatComputesIsRemovedAfterThat) {
   net.stop();
 }
 
+TEST(InProcess, NodesWhoseThreadsSleepHearOfARemoval) {
+  class Heir : public TestNode {
+   public:
+    void on_peer_lost(Instant, NodeId, Transport&) override { told = true; }
+    std::atomic<bool> told{false};
+  };
+  const RealClock clock;
+  TestNode removed;
+  Heir heir;
+  InProcess net(clock);
+  net.add(kEchoNode, removed);
+  net.add(kAskingNode, heir);
+  net.start(2);
+  std::this_thread::sleep_for(20ms);  // Far longer than idle threads spin.
+  net.remove(kEchoNode);
+  const Instant deadline = clock.now() + 30s;
+  while (!heir.told && clock.now() < deadline) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(heir.told);
+  net.stop();
+}
+
 TEST(InProcess, RenamedNodeIsFoundUnderItsNewId) {
   const RealClock clock;
   EchoNode echo;
