@@ -1,5 +1,5 @@
 # What is installed: the program with its man page and completions, and the library as one archive with the public
-# headers, a CMake package and a pkg-config file. CPack makes two Debian packages of it.
+# headers, a CMake package and a pkg-config file, the C interface as a shared library. CPack makes a Debian package of each.
 include(CMakePackageConfigHelpers)
 
 # thalweg_objects(ROOT OBJECTS OUTSIDE): the objects of a layer and all that it links, and the outside libraries that
@@ -59,7 +59,7 @@ if(TARGET thalweg_train)
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/thalweg_c.map)
   target_link_options(thalweg_c PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/thalweg_c.map
     -Wl,--exclude-libs,ALL -Wl,--no-undefined)
-  install(TARGETS thalweg_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  install(TARGETS thalweg_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c NAMELINK_COMPONENT library)
 
   list(TRANSFORM outside PREPEND -l OUTPUT_VARIABLE THALWEG_LINK_FLAGS)
   list(JOIN THALWEG_LINK_FLAGS " " THALWEG_LINK_FLAGS)
@@ -101,13 +101,14 @@ if(TARGET thalweg)
 endif()
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_COMPONENTS_ALL program library)
+set(CPACK_COMPONENTS_ALL program library c)
 if(TARGET thalweg_torch)
   list(APPEND CPACK_COMPONENTS_ALL torch)
 endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME thalweg)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libthalweg-dev)
+set(CPACK_DEBIAN_C_PACKAGE_NAME libthalweg-c${THALWEG_C_SOVERSION})
 set(CPACK_DEBIAN_TORCH_PACKAGE_NAME thalweg-torch)
 foreach(component ${CPACK_COMPONENTS_ALL})
   string(TOUPPER ${component} component_upper)
@@ -133,7 +134,10 @@ set(CPACK_DEBIAN_TORCH_PACKAGE_RECOMMENDS libopenblas0-pthread)
 set(CPACK_COMPONENT_TORCH_DESCRIPTION
   "dense models of thalweg\n Softmax regression, perceptrons and convolutional networks, computed by LibTorch.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, libxxhash-dev, libhwy-dev, libtomlplusplus-dev, libsodium-dev, libzstd-dev, zlib1g-dev, liblzma-dev, libbz2-dev")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "${CPACK_DEBIAN_C_PACKAGE_NAME} (= ${PROJECT_VERSION}), libfmt-dev, libxxhash-dev, libhwy-dev, libtomlplusplus-dev, libsodium-dev, libzstd-dev, zlib1g-dev, liblzma-dev, libbz2-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION
   "parameter server, development files\n C++ headers and the static library.")
+set(CPACK_DEBIAN_C_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_C_DESCRIPTION
+  "parameter server, shared library\n Groups of ranks and gradients of networks, for programs in C and languages that call it.")
 include(CPack)
