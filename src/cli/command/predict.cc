@@ -1,4 +1,5 @@
 // predict: one prediction a line.
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -145,7 +146,7 @@ std::string lines_of(const RowScorer& scorer, const Options& options, std::optio
     }
     const float told = raw || std::isnan(score) ? score : predict(scored.loss, score);
     std::array<char, 32> line;
-    text.append(line.data(), fmt::format_to(line.data(), "{}\n", told));
+    text.append(line.data(), fmt::format_to(line.data(), FMT_COMPILE("{}\n"), told));
     if (audit && !std::isnan(score)) append_terms(scorer, row, text);
   }
   return text;
