@@ -1,4 +1,4 @@
-// One body of tests for both drivers: what nodes may rely on wherever they run.
+// One body of tests for both drivers: what nodes may rely on wherever they run, and what between processes.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,19 +16,17 @@ using std::chrono_literals::operator""ms;
 // The node `here` waits on this thread; `there` is run by others.
 class InProcessPair {
  public:
-  InProcessPair(NodeId here, Node& here_node, NodeId there, Node& there_node) : here_(here), there_(there) {
+  InProcessPair(NodeId here, Node& here_node, NodeId there, Node& there_node) : here_(here) {
     net_.add(here, here_node);
     net_.add(there, there_node);
     net_.start(2);
   }
   bool wait(const std::function<bool()>& done) { return net_.wait_until(here_, done, kClock.now() + 60s); }
   void act(const std::function<void(Instant, Transport&)>& act) { net_.turn(here_, act); }
-  void end_there() { net_.remove(there_); }
   void end() { net_.stop(); }
 
  private:
   NodeId here_;
-  NodeId there_;
   InProcess net_{kClock};
 };
 
@@ -43,7 +41,6 @@ class SocketPair {
   }
   bool wait(const std::function<bool()>& done) { return net_.run_until(done, kClock.now() + 60s); }
   void act(const std::function<void(Instant, Transport&)>& act) { net_.turn(here_, act); }
-  void end_there() { there_.end(); }
   void end() { there_.end(); }
 
  private:
@@ -62,6 +59,11 @@ template <class Pair>
 class Driver : public testing::Test {};
 using Pairs = testing::Types<InProcessPair, SocketPair<true>, SocketPair<false>>;
 TYPED_TEST_SUITE(Driver, Pairs);
+
+template <class Pair>
+class DriverOfProcesses : public testing::Test {};
+using PairsOfProcesses = testing::Types<SocketPair<true>, SocketPair<false>>;
+TYPED_TEST_SUITE(DriverOfProcesses, PairsOfProcesses);
 
 TYPED_TEST(Driver, AnswersComeInOrderWithTheirPayload) {
   for (const std::size_t floats : {0U, 1U, 3U, 1000U, 16383U, 16384U, 300000U}) {
@@ -86,14 +88,14 @@ TYPED_TEST(Driver, LargestFrame) {
   EXPECT_EQ(ask.wrong, 0U);
 }
 
-TYPED_TEST(Driver, LostPeerIsTold) {
+TYPED_TEST(DriverOfProcesses, LostPeerIsTold) {
   EchoNode echo;
   AskNode ask({kEcho}, 1, 1);
   ask.finishes = false;
   TypeParam pair(kAsker, ask, kEcho, echo);
   ASSERT_TRUE(pair.wait([&] { return ask.done(); }));
   EXPECT_TRUE(ask.lost.empty());
-  pair.end_there();
+  pair.end();
   EXPECT_TRUE(pair.wait([&] { return !ask.lost.empty(); }));
   EXPECT_EQ(ask.lost, std::vector<NodeId>{kEcho});
 }

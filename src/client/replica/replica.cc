@@ -33,13 +33,6 @@ Result<Replica> Replica::make(const std::vector<TableSpec>& tables, const Custom
   return replica;
 }
 
-bool Replica::has_sparse() const {
-  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
-    if (!is_dense(TableId{t})) return true;
-  }
-  return false;
-}
-
 Status Replica::check(TableId table, const Keys& keys) const {
   if (table.value >= tables_.size()) {
     return {Code::kUsage, fmt::format("no table {}; the job has {}", table.value, tables_.size())};

@@ -24,7 +24,6 @@ class Replica {
   std::size_t tables() const { return tables_.size(); }
   const TableSpec& spec(TableId table) const { return tables_[table.value].table->spec(); }
   bool is_dense(TableId table) const { return spec(table).kind == TableSpec::Kind::kDense; }
-  bool has_sparse() const;
   // kUsage for a table or keys that there cannot be.
   Status check(TableId table, const Keys& keys) const;
   // The same, and whether the rule can be applied to `grads`: as a server has it.

@@ -19,7 +19,7 @@ constexpr std::size_t kCaller = 0;  // The home of callers of wait_until(); thos
 
 struct InProcess::Mail {
   NodeId from;
-  std::optional<Frame> frame;  // None: `from` is lost.
+  Frame frame;
 };
 
 struct InProcess::Actor {
@@ -35,7 +35,7 @@ struct InProcess::Actor {
   bool computed = false;  // What was computed, the next turn is to hear of.
   bool queued = false;
   std::size_t claims = 0;  // Callers that wait for the turn.
-  bool gone = false;       // Finished or removed: takes no mail.
+  bool gone = false;       // Finished: takes no mail.
 
   // The turn's owner only.
   NodeId id;
@@ -82,35 +82,6 @@ void InProcess::add(NodeId id, Node& node) {
   ready_.push(actor, actor->home);
   ready_count_.store(ready_.size(), std::memory_order_relaxed);
   if (sleepers_ > 0) wake_.notify_one();
-}
-
-void InProcess::remove(NodeId id) {
-  Actor* actor = find(id);
-  if (actor == nullptr) return;
-  acquire_waiting(*actor);
-  while (actor->computing) {
-    Outbox none;
-    release(*actor, none);
-    wake_another();
-    {
-      std::unique_lock lock(actor->mutex);
-      actor->freed.wait(lock, [&] { return !actor->computing; });
-    }
-    acquire_waiting(*actor);
-  }
-  std::vector<Actor*> others;
-  {
-    const std::unique_lock lock(directory_mutex_);
-    std::erase_if(directory_, [&](const auto& entry) { return entry.second == actor; });
-    for (const auto& other : actors_) others.push_back(other.get());
-  }
-  finish(*actor);
-  Outbox out;
-  for (Actor* other : others) {
-    if (other != actor) deliver(*other, Mail{actor->id, std::nullopt}, out.ready);
-  }
-  release(*actor, out);
-  wake_another();
 }
 
 void InProcess::start(std::size_t threads) {
@@ -225,12 +196,7 @@ Computation* InProcess::run_turn(Actor& actor, Outbox& out) {
   if (mail && (!due || actor.frames_since_deadline < kFramesPerDeadline)) {
     ++actor.frames_since_deadline;
     Mail& next = actor.batch[actor.batch_at++];
-    if (next.frame) {
-      actor.node->on_frame(now, next.from, *std::move(next.frame), out);
-      next.frame.reset();
-    } else {
-      actor.node->on_peer_lost(now, next.from, out);
-    }
+    actor.node->on_frame(now, next.from, std::move(next.frame), out);
   } else if (due) {
     actor.frames_since_deadline = 0;
     actor.node->on_time(now, out);
@@ -376,7 +342,6 @@ bool InProcess::end_computing(Actor& actor, Outbox& out) {
     const std::unique_lock lock(actor.mutex);
     if (!actor.computed) return false;
     actor.computing = actor.computed = false;
-    actor.freed.notify_all();
   }
   actor.node->on_computed(clock_.now(), out);
   if (actor.node->finished()) finish(actor);

@@ -32,12 +32,8 @@ class InProcess {
   InProcess(const InProcess&) = delete;
   InProcess& operator=(const InProcess&) = delete;
 
-  // `node` must outlive the driver, or be removed first. It gets a first turn even if nobody sends it
-  // anything.
+  // `node` must outlive the driver. It gets a first turn even if nobody sends it anything.
   void add(NodeId id, Node& node);
-  // Waits for the node's turn and computing to end and drops it as if its process had died: all others get
-  // on_peer_lost.
-  void remove(NodeId id);
 
   // `threads` may be 0: then only callers of wait_until() run turns.
   void start(std::size_t threads);
