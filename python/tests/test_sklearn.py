@@ -49,6 +49,23 @@ def test_classes_may_be_words(clicks):
     assert (model.predict(matrix) == words).mean() > 0.8
 
 
+def test_a_linear_model_tells_many_classes_apart():
+    random = np.random.default_rng(5)
+    matrix, weights = random.normal(size=(3000, 12)), random.normal(size=(12, 4))
+    names = np.array(["north", "east", "south", "west"])[(matrix @ weights).argmax(axis=1)]
+    model = LogisticRegression().fit(matrix, names)
+    assert model.score(matrix, names) > 0.9 and list(model.classes_) == ["east", "north", "south", "west"]
+    scores = matrix @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(model.decision_function(matrix), scores, atol=1e-3)
+    shares = model.predict_proba(matrix)
+    np.testing.assert_allclose(shares, model.model_.predict_probabilities(matrix), atol=1e-6)
+    assert (model.classes_[shares.argmax(axis=1)] == model.predict(matrix)).all()
+    two = names[(names == "east") | (names == "west")]
+    assert model.fit(matrix[:len(two)], two).decision_function(matrix).ndim == 1
+    with pytest.raises(ValueError, match="Only binary"):
+        FMClassifier().fit(matrix, names)
+
+
 def test_a_random_state_is_the_seed(clicks):
     states = (None, 0, np.int64(0), 7, np.random.RandomState(7), np.random.RandomState(7))
     first, zero, same, seven, drawn, again = (

@@ -10,7 +10,7 @@ import numbers
 from typing import Any, Optional
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -98,12 +98,15 @@ class _Counted:
 
 
 class _Classifier(ClassifierMixin, _Estimator):
+    _many_classes = False   # It can tell more than two apart.
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_Classifier":
-        """Learns to tell two classes apart."""
+        """Learns to tell classes apart."""
         X, y = self._check_both(X, y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2:
+        self._loss = "classes" if len(self.classes_) > 2 else "logistic"
+        if len(self.classes_) > 2 and not self._many_classes:
             raise ValueError(f"Only binary classification is supported. The type of the target is {type_of_target(y)}.")
         if len(self.classes_) < 2:
             raise ValueError(f"Classifier can't train when only one class is present: {self.classes_[0]!r}")
@@ -111,32 +114,37 @@ class _Classifier(ClassifierMixin, _Estimator):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The log of the odds of the second class."""
+        """The log of the odds of the second class; of more than two a score for each, a column each."""
         return self._raw(X).astype(np.float64)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, a column each."""
-        second = expit(self.decision_function(X))
+        scores = self.decision_function(X)
+        if scores.ndim == 2:
+            return softmax(scores, axis=1)
+        second = expit(scores)
         return np.column_stack([1 - second, second])
 
     def predict(self, X: Any) -> np.ndarray:
         """The likelier class of each row."""
-        likely = self.decision_function(X) > 0
-        return self.classes_[likely.astype(int)]
+        scores = self.decision_function(X)
+        return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._many_classes
         return tags
 
 
 class LogisticRegression(_Classifier):
-    """Linear model for two classes.
+    """Linear model for two classes, or for more by softmax.
 
     Parameters are those of thalweg.train: epochs, optimizer ("ftrl", "adagrad", "sgd", ...), rate, l1, l2, batch
     rows a step, threads; random_state is the seed. What is None is chosen as the program chooses it.
-    `coef_` and `intercept_` are those of a matrix's columns.
+    `coef_` and `intercept_` are those of a matrix's columns, of more than two classes a row for each.
     """
+
+    _many_classes = True
 
     def __init__(self, *, epochs: int = 10, optimizer: Optional[str] = None, rate: Optional[float] = None,
                  l1: Optional[float] = None, l2: Optional[float] = None, batch: Optional[int] = None,
@@ -154,21 +162,21 @@ class LogisticRegression(_Classifier):
 
     @property
     def coef_(self) -> np.ndarray:
-        """A row of weights, one a column of the matrix that was trained on."""
+        """A row of weights, one a column of the matrix that was trained on, or a row for each of many classes."""
         check_is_fitted(self)
         if "columns" in self.model_.options:
             raise AttributeError("coef_ is of matrices; a table's weights are model_.weights()")
         keys, rows = self.model_.weights()["weights"]
-        coefficients = np.zeros((1, self.n_features_in_))
-        coefficients[0, keys.astype(np.int64)] = rows[:, 0]
+        coefficients = np.zeros((rows.shape[1], self.n_features_in_))
+        coefficients[:, keys.astype(np.int64)] = rows.T
         for scale in filter(None, self.model_.options.get("value-scales", "").split(",")):
             column, size = scale.split("/")
-            coefficients[0, int(column)] /= float(size)
+            coefficients[:, int(column)] /= float(size)
         return coefficients
 
     @property
     def intercept_(self) -> np.ndarray:
-        """The bias."""
+        """The bias, of many classes one for each."""
         check_is_fitted(self)
         return self.model_.weights()["bias"][1][0].astype(np.float64)
 
