@@ -22,6 +22,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::size_t kSkippedExamples = 10;
+constexpr std::size_t kScaledNamed = 8;  // Of features whose values are scaled.
 
 SourceCommand source_command(const ReadOptions& options) {
   return {options.from_command, options.command_timeout};
@@ -219,8 +220,45 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
       absent_parts_ = thalweg::absent_parts(options_.interactions, *format_, columns_, batch.fields);
     saw_weights_ = !batch.weights.empty();
   }
-  if (scales) options_.value_scales = choose_scales(lines, batch).text();
+  if (!scales) return {};
+  const ValueScales chosen = choose_scales(lines, batch);
+  std::vector<Key> keys;
+  for (const auto& [key, scale] : chosen.all()) {
+    if (keys.size() < kScaledNamed) keys.push_back(key);
+  }
+  scaled_names_ = names_of(keys, lines);
+  options_.value_scales = chosen.text();
   return {};
+}
+
+// By the rows that have them, else as numbers.
+std::vector<std::string> DataSet::names_of(const std::vector<Key>& keys, std::string_view lines) const {
+  std::vector<std::string> found(keys.size()), names;
+  const std::unique_ptr<RowParser> parser = parser_for_looking(options_);
+  std::size_t left = format_->names == nullptr ? 0 : keys.size();
+  const char* const end = lines.data() + lines.size();
+  for (const char *p = lines.data(), *next = p; p != end && left > 0; p = next) {
+    next = line_end(p, end) + 1;
+    Batch row;
+    BatchWriter writer;
+    RowError error;
+    writer.attach(row, parser->with_fields(), false);
+    Cursor cursor{p, next, 0};
+    const bool good = parser->parse(cursor, 1, writer, error);
+    writer.detach();
+    names.clear();
+    const auto size = static_cast<std::size_t>(next - p);
+    if (good && row.rows() == 1) format_->names({{p, size}, options_, columns_, row.fields}, names);
+    for (std::size_t e = 0; names.size() == row.keys.size() && e < names.size(); ++e) {
+      const auto at =
+          static_cast<std::size_t>(std::find(keys.begin(), keys.end(), row.keys[e]) - keys.begin());
+      if (at < keys.size() && found[at].empty()) found[at] = names[e], --left;
+    }
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (found[i].empty()) found[i] = fmt::format("{}", keys[i]);
+  }
+  return found;
 }
 
 // Of rows without columns; `batch`: all of these lines.
@@ -295,7 +333,8 @@ Batch DataSet::look_at_memory() const {
 void DataSet::take(const InputFile& file) {
   paths_.push_back(file.path);
   total_bytes_ += file.size_bytes;
-  fingerprint_ = add_to_hash(fingerprint_ ^ file.size_bytes, file.head);
+  fingerprint_ =
+      add_to_hash(fingerprint_ ^ file.size_bytes, std::string_view(file.head).substr(0, kHeadBytes));
   seekable_ = seekable_ && file.seekable;
   if (!options_.from_command.empty() && options_.choose_value_scales && first_rows_.empty())
     first_rows_ = file.head_lines();
@@ -312,7 +351,7 @@ double DataSet::mean_entries(const std::string& lines) const {
   Batch batch;
   BatchWriter writer;
   writer.attach(batch, parser->with_fields(), false);
-  for (RowError error; !parser->parse(cursor, kHeadBytes, writer, error);) {
+  for (RowError error; !parser->parse(cursor, lines.size(), writer, error);) {
     cursor.p = line_end(cursor.p, cursor.end) + 1;
   }
   writer.detach();

@@ -59,6 +59,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   const std::vector<std::string>& reordered_paths() const { return reordered_paths_; }
   // As ReadOptions has them, told or chosen.
   const std::string& value_scales() const { return options_.value_scales; }
+  // What the first features of value_scales() are called, where it was chosen here.
+  const std::vector<std::string>& scaled_names() const { return scaled_names_; }
   // Of ReadOptions::look_at_labels: of rows from all over the data, of packed files from the first one's
   // begin. Without rows where nothing could be looked at.
   const LabelSpread& label_spread() const { return label_spread_; }
@@ -105,6 +107,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::unique_ptr<RowParser> parser_for_looking(ReadOptions options) const;
   Batch look_at_rows(std::string_view rows, ReadOptions options) const;
   ValueScales choose_scales(std::string_view lines, const Batch& batch) const;
+  std::vector<std::string> names_of(const std::vector<Key>& keys, std::string_view lines) const;
   void look_at_members(std::string_view lines, bool guesses);
   Batch look_at_memory() const;
   void take(const InputFile& file);
@@ -127,7 +130,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   double entries_in_head_ = 0;
   std::string first_rows_;  // Of a command's first output, where values may want scales.
   LabelSpread label_spread_;
-  std::vector<std::string> absent_parts_, absent_members_;
+  std::vector<std::string> absent_parts_, absent_members_, scaled_names_;
   bool saw_weights_ = false;
   std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
   mutable std::mutex mutex_;                                    // Guards the rest.

@@ -155,6 +155,29 @@ TEST(Files, ByteOrderMarkAndHeaderArePassedOver) {
   }
 }
 
+// The header alone is longer than what is read first of a file.
+TEST(Files, ColumnsOfVeryWideRowsAreFound) {
+  constexpr int kColumns = 4000, kLines = 60;
+  std::string text = "label";
+  for (int c = 0; c < kColumns; ++c) text += ",a_column_of_name_" + std::to_string(c);
+  for (int row = 0; row < kLines; ++row) {
+    text += "\n" + std::to_string(row % 2);
+    for (int c = 0; c < kColumns; ++c) text += c % 2 == 0 ? ",1000000" : ",word" + std::to_string(row % 7);
+  }
+  const TemporaryFolder directory;
+  for (const std::string& path : {directory.write("a", text), directory.write("a.gz", gzipped(text))}) {
+    ReadOptions options = files({path});
+    options.choose_scales = true;
+    const std::shared_ptr<DataSet> data = open_data(options);
+    const std::vector<Column>& columns = data->columns().list;
+    ASSERT_EQ(columns.size(), 4001u);
+    EXPECT_EQ(column_kind_text(columns[kColumns - 1]), "num/1000000");
+    EXPECT_EQ(column_kind_text(columns[kColumns]), "cat");
+    Batch batch;
+    EXPECT_EQ(open_reader(data)->next(100, batch).value(), 60u) << path;
+  }
+}
+
 TEST(Part, EveryNthRowOverAllFilesIsHeldOut) {
   const TemporaryFolder directory;
   const std::string a = directory.write("a", numbered_rows(3001)),

@@ -39,10 +39,15 @@ bool has_row(std::string_view head) {
 }
 
 Result<std::string> read_head(ByteStream& stream, bool one_row, bool& is_all) {
+  constexpr auto kLines = static_cast<std::ptrdiff_t>(kHeadRows + 1);
   std::string head(kHeadBytes, '\0');
   std::size_t size = 0;
   is_all = false;
-  while (size < head.size() && !is_all && !(one_row && has_row({head.data(), size}))) {
+  while (!is_all && !(one_row && has_row({head.data(), size}))) {
+    if (size == head.size()) {
+      if (size >= kMaxLineBytes || std::count(head.begin(), head.end(), '\n') >= kLines) break;
+      head.resize(2 * size);
+    }
     const Result<std::size_t> count = stream.read(head.data() + size, head.size() - size);
     if (!count) return count.status();
     size += *count;

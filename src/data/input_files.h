@@ -18,9 +18,9 @@ struct InputFile {
   std::string path;       // As shown in messages.
   bool seekable = false;  // It can be read again.
   Packing packing = Packing::kPlain;
-  std::uint64_t size_bytes = 0;  // Of the packed file; 0 if it is not seekable.
-  std::string head;              // The unpacked text's begin, at most kHeadBytes; see open_input_files().
-  bool head_is_all = false;      // The head is the whole text.
+  std::uint64_t size_bytes = 0;        // Of the packed file; 0 if it is not seekable.
+  std::string head;                    // The unpacked text's begin; see open_input_files().
+  bool head_is_all = false;            // The head is the whole text.
   std::unique_ptr<ByteStream> unread;  // Not seekable: the stream behind the head.
 
   TextWindows text;  // As it is read.
@@ -42,7 +42,8 @@ struct InputFiles {
 // `look` says what a file that is not empty has instead of rows, such as "has a header and no rows", or
 // nothing, and may set its order. `as_it_comes`: no more of a pipe is waited for than a line that may be a
 // row. Missing and unreadable files, directories and text with NUL bytes are errors, so is what `look`
-// refuses, and if no file has rows. Afterwards only pipes keep their heads.
+// refuses, and if no file has rows. Heads are of kHeadBytes, and of wide rows as many more as hold kHeadRows,
+// up to kMaxLineBytes; afterwards only pipes keep them.
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
                                     const SourceCommand& command, bool as_it_comes,
                                     const std::function<Result<std::string>(InputFile&)>& look);

@@ -91,20 +91,20 @@ std::vector<std::string> column_table(const DataSet& data) {
 }
 
 std::string scaled_features(const DataSet& data) {
-  constexpr std::size_t kShown = 8;
   const auto scales = ValueScales::parse(data.value_scales());
   if (!scales || scales->empty()) return {};
+  const std::vector<std::string>& names = data.scaled_names();
   std::string list;
   std::size_t shown = 0;
   for (const auto& [key, scale] : scales->all()) {
-    if (shown++ == kShown) break;
-    list += fmt::format("{}{} by {}", list.empty() ? "" : ", ", key, scale);
+    if (shown == names.size()) break;
+    list += fmt::format("{}{} by {}", list.empty() ? "" : ", ", names[shown++], scale);
   }
   return fmt::format(
       "values of {} {} are divided by the mean size that they have: {}{}; --raw-values leaves "
       "them as they are",
       scales->all().size(), scales->all().size() == 1 ? "feature" : "features", list,
-      scales->all().size() > kShown ? ", ..." : "");
+      scales->all().size() > shown ? ", ..." : "");
 }
 
 }  // namespace thalweg

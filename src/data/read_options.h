@@ -93,7 +93,8 @@ struct ReadOptions {
 // Limits of reading, in one place.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxBatchEntries = std::size_t{1} << 28;
-inline constexpr std::size_t kHeadBytes = std::size_t{64} << 10;      // Looked at to find the format.
+inline constexpr std::size_t kHeadBytes = std::size_t{64} << 10;  // Looked at to find the format, and more
+inline constexpr std::size_t kHeadRows = 100;                     // where that is fewer rows behind a header.
 inline constexpr std::size_t kBlockBytes = std::size_t{128} << 10;    // Read at once from a plain file.
 inline constexpr std::size_t kMinChunkBytes = std::size_t{16} << 10;  // Plain files: bounds of a chunk.
 inline constexpr std::size_t kMaxChunkBytes = std::size_t{1} << 20;

@@ -17,7 +17,6 @@ namespace {
 
 using Kind = Column::Kind;
 using Items = std::vector<ColumnItem>;
-constexpr int kRowsLookedAt = 100;
 
 bool split_line(const char* p, char separator, HeadCells& cells) {
   std::string scratch;
@@ -355,7 +354,7 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
   HeadCells first, cells;
   std::string first_line;
   std::uint64_t number = 0;
-  for (std::size_t at = 0; at < head.size() && rows.size() < kRowsLookedAt;) {
+  for (std::size_t at = 0; at < head.size() && rows.size() < kHeadRows;) {
     const std::size_t end = std::min(head.find('\n', at), head.size());
     const std::string_view line = head.substr(at, end - at);
     ++number;

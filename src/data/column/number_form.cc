@@ -25,6 +25,13 @@ Key bucket_key(float v, Key salt) {
   return category_key(fmt::format("b{}", log_bucket(static_cast<double>(v))), salt);
 }
 
+std::string bucket_name(float v) {
+  if (v <= 2) return fmt::format("{}", v);
+  const auto bucket = static_cast<double>(log_bucket(static_cast<double>(v)));
+  return fmt::format("{:.3g}..{:.3g}", std::max(2.0, std::exp(std::sqrt(bucket))),
+                     std::exp(std::sqrt(bucket + 1)));
+}
+
 float rounded_to_digits(double value, int digits) {
   const std::string text = fmt::format("{:.{}g}", value, digits);
   const float rounded = std::strtof(text.c_str(), nullptr);

@@ -13,9 +13,9 @@ namespace thalweg {
 inline constexpr std::size_t kSampleBytes = std::size_t{1} << 20;
 inline constexpr std::uint64_t kSampleRows = 8192;  // Of a table in memory.
 
-// Whole lines without headers, at most about kSampleBytes of them and as much padding behind them as a block
-// has. Of plain files, evenly from all of them; of packed ones, the first file's begin; of a pipe, its head.
-// A function of the files alone.
+// Whole lines without headers and as much padding behind them as a block has: of at most about kSampleBytes,
+// and of more where these hold few rows. Of plain files, evenly from all of them; of packed ones, the first
+// file's begin; of a pipe, its head. A function of the files alone.
 Result<std::string> sample_rows(const std::vector<InputFile>& files, bool header, const ReadOptions& options);
 
 }  // namespace thalweg

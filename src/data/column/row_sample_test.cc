@@ -42,6 +42,18 @@ TEST_F(RowSample, LargeFilesAreSeenFromBeginToEndInWholeLines) {
   for (std::size_t at = 0; at + 8 <= rows.size(); at += 8) ASSERT_EQ(rows[at + 7], '\n');
 }
 
+TEST_F(RowSample, OfRowsLongerThanAPieceManyAreSeenToo) {
+  constexpr std::size_t kRowBytes = 40000;
+  std::string text = std::string(2 * kRowBytes, 'h') + "\n";
+  for (int i = 0; i < 400; ++i) text += std::string(kRowBytes, static_cast<char>('a' + i % 26)) + "\n";
+  for (const std::string& path : {folder_.write("a.csv", text), folder_.write("a.csv.gz", gzipped(text))}) {
+    const std::string rows = sample({path}, true);
+    EXPECT_EQ(rows.size() % (kRowBytes + 1), 0u) << path;
+    EXPECT_GE(rows.size(), 40 * kRowBytes) << path;
+    EXPECT_EQ(rows.front(), 'a') << path;
+  }
+}
+
 TEST_F(RowSample, PackedFilesAreSeenFromTheirBegin) {
   std::string text = "h\n";
   for (int i = 0; i < 500000; ++i) text += std::to_string(1000000 + i) + "\n";

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include "data/column/number_form.h"
+#include "data/reader/cell_words.h"
+#include "data/reader/number.h"
+
 namespace thalweg {
 namespace {
 
@@ -21,6 +25,15 @@ std::vector<std::string> cells_of_line(std::string_view line, char separator) {
   }
 }
 
+std::string name_of_cell(const Column& column, std::string_view cell) {
+  if (column.kind != Column::Kind::kNumeric) return fmt::format("{}={}", column.name, cell);
+  if (column.number.shape != NumberForm::Shape::kBucket) return column.name;
+  const std::string padded = std::string(trimmed(cell)) + "\n" + std::string(kTextPad, '\0');
+  float value = 0;
+  const bool missing = parse_real(padded.data(), padded.data() + padded.find('\n'), value) == nullptr;
+  return fmt::format("{}={}", column.name, missing ? std::string() : bucket_name(value));
+}
+
 }  // namespace
 
 void name_cells(const NamedRow& row, std::vector<std::string>& names) {
@@ -34,7 +47,7 @@ void name_cells(const NamedRow& row, std::vector<std::string>& names) {
     while (c < row.columns.list.size() && !is_of(row.columns.list[c], field)) ++c;
     if (c >= cells.size()) return;
     const Column& column = row.columns.list[c];
-    names.push_back(column.kind == Column::Kind::kNumeric ? column.name : column.name + "=" + cells[c]);
+    names.push_back(name_of_cell(column, cells[c]));
   }
 }
 

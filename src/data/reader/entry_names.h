@@ -22,7 +22,7 @@ struct NamedRow {
 // A name for each entry, in their order.
 using EntryNames = void (*)(const NamedRow& row, std::vector<std::string>& names);
 
-// "site=a.com", of a numeric column "price".
+// "site=a.com", of a numeric column "price", in buckets "price=476..515".
 void name_cells(const NamedRow& row, std::vector<std::string>& names);
 // "I1=5" to "I13=", "C1=68fd1e64" to "C26=".
 void name_criteo_cells(const NamedRow& row, std::vector<std::string>& names);

@@ -44,6 +44,14 @@ TEST(EntryNames, OfCsvAreColumnsAndCells) {
             (Names{"n", "site=a,b", "c=u", "site=", "c=v", "site=z", "c=w"}));
 }
 
+TEST(EntryNames, OfBucketsAreTheNumbersThatTheyHold) {
+  EXPECT_EQ(all_names("label,n\n1,500\n0,-1.5\n0,2.1\n1,NA\n", "label:label,n:num:bucket"),
+            (Names{"n=476..515", "n=-1.5", "n=2..2.72", "n="}));
+  EXPECT_EQ(
+      all_names("{\"label\":1,\"n\":500}\n{\"label\":1,\"n\":2}\n{\"label\":1,\"n\":null}\n", "n:num:bucket"),
+      (Names{"n=476..515", "n=2", "n="}));
+}
+
 TEST(EntryNames, OfIndicesAreTheseAsTheyAreWritten) {
   EXPECT_EQ(all_names("1 qid:4 17:2 3 # 5:1\n# 9:9\n0:2 08:1\n"), (Names{"17", "3", "08"}));
   EXPECT_EQ(all_names("1 2:17:0.5 3:4:1\n"), (Names{"17", "4"}));

@@ -176,11 +176,15 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
   bool is_bucket() const { return form_.shape == NumberForm::Shape::kBucket; }
 
   bool add_missing(const char* at) {
-    return !is_bucket() || add_key(category_key({}, member_key()), path_, at);
+    return !is_bucket() ||
+           add_key(category_key({}, member_key()), names_ == nullptr ? path_ : path_ + "=", at);
   }
 
   bool add_number(float value, const char* at) {
-    if (is_bucket()) return add_key(bucket_key(value, member_key()), path_, at);
+    if (is_bucket()) {
+      const Key key = bucket_key(value, member_key());
+      return add_key(key, names_ == nullptr ? path_ : fmt::format("{}={}", path_, bucket_name(value)), at);
+    }
     value = in_form(value, form_);
     if (value == 0.0f || !keep_) return true;
     if (!out_->add_value(rules_.key(member_key()), value, member_field())) return bad(at, kFullExpected);

@@ -63,7 +63,7 @@ class ScaledRows : public ::testing::Test {
   Batch all_of(ReadOptions options) {
     auto data = DataSet::open(std::move(options));
     EXPECT_TRUE(data) << data.status().message();
-    scales_ = (*data)->value_scales();
+    scales_ = (*data)->value_scales(), names_ = (*data)->scaled_names();
     auto reader = (*data)->reader(ShardId{0}, 1);
     EXPECT_TRUE(reader) << reader.status().message();
     Batch batch;
@@ -72,6 +72,7 @@ class ScaledRows : public ::testing::Test {
   }
   const TemporaryFolder folder_;
   std::string scales_;
+  std::vector<std::string> names_;
 };
 
 TEST_F(ScaledRows, AreTheSameInEachFormat) {
@@ -85,6 +86,8 @@ TEST_F(ScaledRows, AreTheSameInEachFormat) {
     const Batch batch = all_of(scaled(path));
     EXPECT_EQ(batch.values, std::vector<float>(40, 1.0f)) << path;
     EXPECT_NE(scales_.find("/400"), std::string::npos) << path << scales_;
+    const bool of_indices = path.ends_with("svm") || path.ends_with("ffm");
+    EXPECT_EQ(names_, std::vector<std::string>{of_indices ? "7" : "price"}) << path;
     EXPECT_EQ(all_of(scaled(path, false)).values[0], 400.0f) << "unless it is asked for";
   }
 }
