@@ -22,8 +22,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kGroupRowsMax = std::size_t{1} << 24;
-
 constexpr OptionRow kEvalOptions[] = {
     {.name = "models",
      .type = OptionType::kText,
@@ -94,16 +92,7 @@ struct Kept {
 void tell_of_groups(const Options& options, GroupRows& rows, Output& out, ordered_json& json) {
   const auto k = static_cast<std::size_t>(options.integer("at"));
   const GroupRows::Measures measures = rows.measure(k);
-  out.human(fmt::format("{:<18} {}\n", "groups", measures.groups));
-  if (measures.part < 1) {
-    out.note(fmt::format("groups are a sample, 1 of {:g}, since there are more than {} rows",
-                         1 / measures.part, kGroupRowsMax));
-  }
-  ordered_json all = {{"by", options.text("by")},
-                      {"at", k},
-                      {"groups", measures.groups},
-                      {"rows", measures.rows},
-                      {"part", measures.part}};
+  ordered_json all = tell_of_grouping(options, measures, out);
   const auto metrics = group_metrics();
   for (std::size_t m = 0; m < metrics.size(); ++m) {
     const std::string name(metrics[m]->name);
@@ -143,8 +132,8 @@ Status run_eval(const Options& options, Output& out) {
   const std::vector<std::string> models = options.texts("models");
   if (models.empty()) return no_model();
   if (models.size() > 1) {
-    if (!options.has("by") && !options.has("bins")) return compare_models(options, models, out);
-    return {Code::kUsage, "--by and --bins are of one model, expected --model DIR once"};
+    if (!options.has("bins")) return compare_models(options, models, out);
+    return {Code::kUsage, "--bins is of one model, expected --model DIR once"};
   }
   const Result<std::unique_ptr<RowScorer>> scorer =
       RowScorer::open(options, models.front(), {.labels = true, .lines = options.has("by")});

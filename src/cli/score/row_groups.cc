@@ -45,4 +45,18 @@ std::uint64_t RowGroups::of(std::string_view line) {
   return hash64(name.data(), name.size());
 }
 
+nlohmann::ordered_json tell_of_grouping(const Options& options, const GroupRows::Measures& measures,
+                                        Output& out) {
+  out.human(fmt::format("{:<18} {}\n", "groups", measures.groups));
+  if (measures.part < 1) {
+    out.note(fmt::format("groups are a sample, 1 of {:g}, since there are more than {} rows",
+                         1 / measures.part, kGroupRowsMax));
+  }
+  return {{"by", options.text("by")},
+          {"at", options.integer("at")},
+          {"groups", measures.groups},
+          {"rows", measures.rows},
+          {"part", measures.part}};
+}
+
 }  // namespace thalweg

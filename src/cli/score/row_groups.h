@@ -2,15 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "cli/options/options.h"
+#include "cli/view/output.h"
 #include "data/data_set.h"
 #include "data/reader/line_cells.h"
+#include "model/metric/group_rows.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
+
+inline constexpr std::size_t kGroupRowsMax = std::size_t{1} << 24;
 
 class RowGroups {
  public:
@@ -24,5 +30,9 @@ class RowGroups {
  private:
   std::optional<LineCells> cells_;
 };
+
+// Says how many groups were measured, and gives what --json has of them beside their metrics.
+nlohmann::ordered_json tell_of_grouping(const Options& options, const GroupRows::Measures& measures,
+                                        Output& out);
 
 }  // namespace thalweg

@@ -1,4 +1,5 @@
 // Scoring and model commands of the built program, on a model whose predictions are known.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -190,6 +191,38 @@ TEST_F(Scoring, EvalComparesModelsOnTheSameRows) {
   EXPECT_EQ(run("eval " + models + "- <" + rows_), 2);
   EXPECT_EQ(run("eval --bins 3 " + models + rows_), 2);
   EXPECT_EQ(run("predict " + models + rows_), 2);
+}
+
+TEST_F(Scoring, EvalComparesModelsWithinGroups) {
+  save(folder_ / "other", -2.0f);
+  const std::string models = "--model " + model_ + " --model " + (folder_ / "other") + " ";
+  std::string text;
+  for (int group = 0; group < 30; ++group) {  // In two of three key 3 is the better one.
+    for (int times = 0; times < 4; ++times)
+      text += fmt::format("{0} qid:{2} 3:1\n{1} qid:{2} 9:1\n", group % 3 > 0 ? 1 : 0, group % 3 > 0 ? 0 : 1,
+                          group);
+  }
+  write_text(rows_, text);
+  ASSERT_EQ(run("eval --json --by qid --at 2 " + models + rows_), 0) << err_;
+  const auto all = json();
+  EXPECT_EQ(all["groups"]["groups"], 30);
+  EXPECT_NEAR(all["models"][0]["group_auc"].get<double>(), 2.0 / 3, 1e-9);
+  EXPECT_NEAR(all["models"][1]["group_auc"].get<double>(), 1.0 / 3, 1e-9);
+  const auto& difference = all["models"][1]["difference"]["group_auc"];
+  EXPECT_NEAR(difference["value"].get<double>(), -1.0 / 3, 1e-9);
+  // A group gives 1 or -1, whose deviation is 0.943: 30 of them 1.96 * 0.172 to either side.
+  EXPECT_NEAR(difference["low"].get<double>(), -1.0 / 3 - 0.337, 0.05);
+  EXPECT_NEAR(difference["high"].get<double>(), -1.0 / 3 + 0.337, 0.05);
+  for (const auto& model : all["models"]) {  // As of each by itself.
+    ASSERT_EQ(run("eval --json --by qid --at 2 --model " + model["model"].get<std::string>() + " " + rows_),
+              0);
+    for (const char* metric : {"group_auc", "ndcg", "map"})
+      EXPECT_EQ(json()["groups"][metric], model[metric]);
+  }
+  ASSERT_EQ(run("eval --by qid " + models + rows_), 0) << err_;
+  EXPECT_NE(out_.find("\ngroup_auc          " + model_), out_.npos) << out_;
+  EXPECT_NE(out_.find("\nndcg@10 "), out_.npos) << out_;
+  EXPECT_EQ(run("eval --by user " + models + rows_), 2);
 }
 
 TEST_F(Scoring, ErrorsHaveTheirCodes) {

@@ -16,9 +16,10 @@ void GroupRows::add(const GroupRow& row) {
   }
 }
 
-GroupRows::Measures GroupRows::measure(std::size_t k) {
+GroupRows::Measures GroupRows::measure(std::size_t k, const std::function<void(const OfGroup&)>& each) {
   const std::vector<const GroupMetric*> metrics = group_metrics();
   std::vector<double> sums(metrics.size()), weights(metrics.size());
+  std::vector<double> values(metrics.size()), shares(metrics.size());
   Measures out{0, rows_.size(), std::exp2(-static_cast<double>(bits_))};
   if (!has_nan_) {
     std::sort(rows_.begin(), rows_.end(), [](const GroupRow& a, const GroupRow& b) {
@@ -32,12 +33,13 @@ GroupRows::Measures GroupRows::measure(std::size_t k) {
     }
     ++out.groups;
     for (std::size_t m = 0; m < metrics.size(); ++m) {
-      const double value = metrics[m]->of(std::span(rows_).subspan(begin, end - begin), k);
-      if (std::isnan(value)) continue;
-      const double share = metrics[m]->by_weight ? weight : 1;
-      sums[m] += share * value;
-      weights[m] += share;
+      values[m] = metrics[m]->of(std::span(rows_).subspan(begin, end - begin), k);
+      shares[m] = metrics[m]->by_weight ? weight : 1;
+      if (std::isnan(values[m])) continue;
+      sums[m] += shares[m] * values[m];
+      weights[m] += shares[m];
     }
+    if (each) each({rows_[begin].group, values, shares});
   }
   for (std::size_t m = 0; m < metrics.size(); ++m) {
     out.values.push_back(weights[m] > 0 ? sums[m] / weights[m] : std::numeric_limits<double>::quiet_NaN());

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "model/metric/group_metric.h"
@@ -24,7 +26,13 @@ class GroupRows {
     double part = 1;               // Of all groups, as chance has it, those that were kept.
     std::vector<double> values{};  // In the order of group_metrics(); NaN where no group has one.
   };
-  Measures measure(std::size_t k);
+  // Of one group, in the order of group_metrics(); a value of NaN counts for nothing.
+  struct OfGroup {
+    std::uint64_t group;
+    std::span<const double> values;
+    std::span<const double> shares;
+  };
+  Measures measure(std::size_t k, const std::function<void(const OfGroup&)>& each = {});
 
  private:
   bool keeps(std::uint64_t group) const { return bits_ == 0 || group >> (64 - bits_) == 0; }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "base/check.h"
 #include "model/metric/pair_sum.h"
@@ -17,10 +15,6 @@ constexpr std::array kSummed = {&RowSums::weight,       &RowSums::loss,       &R
                                 &RowSums::correct,      &RowSums::prediction, &RowSums::label,
                                 &RowSums::label_square, &RowSums::absolute,   &RowSums::label_log};
 constexpr std::size_t kScoreCells = 1024;
-// Of 65,536 draws those below the first count 0 times, below the second once, and so on: the distribution
-// function of the Poisson distribution of mean 1, such that the mean is exact.
-constexpr std::array<std::uint32_t, 7> kPoissonSteps = {24109, 48218, 60273, 64292, 65296, 65497, 65531};
-
 std::size_t score_cell(float score) {
   const float scaled = (score + 16.0f) * 32.0f;
   return scaled > 0.0f ? static_cast<std::size_t>(std::min(scaled, static_cast<float>(kScoreCells - 1))) : 0;
@@ -28,13 +22,6 @@ std::size_t score_cell(float score) {
 
 void add_times(double* sums, const std::vector<double>& times, double value) {
   for (std::size_t c = 0; c < times.size(); ++c) sums[c] += times[c] * value;
-}
-
-double quantile(const std::vector<double>& sorted, double part) {
-  const double at = part * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 }  // namespace
@@ -45,17 +32,6 @@ PairedBootstrap::PairedBootstrap(Loss loss, std::size_t models, std::size_t resa
   for (Columns& model : models_) {
     model.sums.resize(kSummed.size() * columns_);
     if (loss == Loss::kLogistic) model.cells.resize(2 * kScoreCells * columns_);
-  }
-}
-
-void PairedBootstrap::draw() {
-  std::uint64_t bits = 0;
-  for (std::size_t c = 1; c < columns_; ++c, bits >>= 16) {
-    if (c % 4 == 1) bits = random_.next();
-    const auto draw = static_cast<std::uint32_t>(bits & 0xffff);
-    std::uint32_t times = 0;
-    for (const std::uint32_t step : kPoissonSteps) times += draw >= step ? 1 : 0;
-    times_[c] = times;
   }
 }
 
@@ -73,7 +49,7 @@ void PairedBootstrap::add_row(Columns& to, float score, float label, float weigh
 void PairedBootstrap::add(std::span<const std::span<const float>> scores, std::span<const float> labels,
                           std::span<const float> weights) {
   for (std::size_t row = 0; row < labels.size(); ++row) {
-    draw();
+    draw_times(random_, times_);
     for (std::size_t m = 0; m < models_.size(); ++m) {
       add_row(models_[m], scores[m][row], labels[row], weights.empty() ? 1.0f : weights[row]);
     }
@@ -99,23 +75,13 @@ Measured PairedBootstrap::measured(const Columns& of, std::size_t column) const 
   return out;
 }
 
-PairedBootstrap::Interval PairedBootstrap::difference(const Metric& metric, std::size_t model) const {
-  constexpr double kOutside = 0.025;
-  const auto at = [&](std::size_t column) {
-    return metric.value(loss_, measured(models_[model], column)) -
-           metric.value(loss_, measured(models_.front(), column));
-  };
-  const double all_rows = at(0);
-  std::vector<double> distances;
-  for (std::size_t c = 1; c < columns_; ++c) {
-    const double distance = at(c) - all_rows;
-    if (std::isfinite(distance)) distances.push_back(distance);  // A resample may have one label alone.
+Spread PairedBootstrap::difference(const Metric& metric, std::size_t model) const {
+  std::vector<double> differences;  // A resample may have one label alone, and no number here.
+  for (std::size_t c = 0; c < columns_; ++c) {
+    differences.push_back(metric.value(loss_, measured(models_[model], c)) -
+                          metric.value(loss_, measured(models_.front(), c)));
   }
-  if (distances.empty()) {
-    return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
-  }
-  std::sort(distances.begin(), distances.end());
-  return {quantile(distances, kOutside), quantile(distances, 1 - kOutside)};
+  return interval_of_distances(differences);
 }
 
 }  // namespace thalweg

@@ -1,7 +1,5 @@
 // How far the difference of two models' metrics may be off, since rows are a sample: the bootstrap of pairs
-// (Efron and Tibshirani 1993, "An Introduction to the Bootstrap"), in one pass: in each resample a row counts
-// a Poisson-distributed number of times (Chamandy et al. 2012, "Estimating Uncertainty for Massive Data
-// Streams").
+// (Efron and Tibshirani 1993, "An Introduction to the Bootstrap"), in one pass.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "base/random.h"
 #include "model/metric/metric.h"
+#include "model/metric/resamples.h"
 
 namespace thalweg {
 
@@ -27,11 +25,7 @@ class PairedBootstrap {
 
   // 95 % of what metric(model) - metric(first model) would be of other samples, less what it is of this one;
   // NaN where the metric means nothing.
-  struct Interval {
-    double low;
-    double high;
-  };
-  Interval difference(const Metric& metric, std::size_t model) const;
+  Spread difference(const Metric& metric, std::size_t model) const;
 
  private:
   // Sums by resample; the first column counts each row once.
@@ -39,7 +33,6 @@ class PairedBootstrap {
     std::vector<double> sums;   // One after another, in the order of kSummed.
     std::vector<double> cells;  // Of scores: weights of negative and of positive rows.
   };
-  void draw();
   void add_row(Columns& to, float score, float label, float weight);
   Measured measured(const Columns& of, std::size_t column) const;
 
