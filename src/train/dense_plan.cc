@@ -68,6 +68,19 @@ Result<Sizes> count_sizes(DataSet& data, bool of_inputs, bool of_classes) {
   }
 }
 
+// How many classes there are: a rare one may be among held-out rows alone, so that these count too.
+Result<std::uint32_t> count_classes(std::uint32_t of_training, const TrainSpec& spec) {
+  constexpr std::uint32_t kLeast = 2;
+  const std::uint32_t classes = std::max(of_training, kLeast);
+  if (!spec.has_valid()) return classes;
+  const auto held_out = DataSet::open(spec.valid);
+  if (!held_out) return as_input(held_out.status());
+  if (!(*held_out)->seekable()) return classes;
+  const auto counted = count_sizes(**held_out, false, true);
+  if (!counted) return as_input(counted.status());
+  return std::max(classes, counted->classes);
+}
+
 Status choose_sizes(const TrainerOptions& options, DataSet* data, TrainSpec& spec) {
   ModelSpec& model = spec.model;
   const bool of_classes = model.loss == Loss::kClasses;
@@ -85,7 +98,11 @@ Status choose_sizes(const TrainerOptions& options, DataSet* data, TrainSpec& spe
     const auto counted = count_sizes(*data, true, of_classes);
     if (!counted) return as_input(counted.status());
     if (model.inputs == 0) model.inputs = counted->inputs;
-    if (of_classes && model.classes == 0) model.classes = std::max(counted->classes, 2u);
+    if (of_classes && model.classes == 0) {
+      const auto classes = count_classes(counted->classes, spec);
+      if (!classes) return classes.status();
+      model.classes = *classes;
+    }
   }
   spec.train.classes = spec.valid.classes = model.classes;
   return ok_status();
@@ -158,7 +175,9 @@ Status choose_classes(const TrainerOptions& options, DataSet* data, TrainSpec& s
     }
     const auto counted = count_sizes(*data, false, true);
     if (!counted) return as_input(counted.status());
-    model.classes = std::max(counted->classes, 2u);
+    const auto classes = count_classes(counted->classes, spec);
+    if (!classes) return classes.status();
+    model.classes = *classes;
   }
   spec.train.classes = spec.valid.classes = model.classes;
   return ok_status();

@@ -119,6 +119,20 @@ TEST_F(Objectives, LinearModelsLearnClassesOfSparseFeatures) {
   EXPECT_EQ(run(options_).model_digest, result.model_digest);
 }
 
+TEST_F(Objectives, AClassMayBeAmongHeldOutRowsAlone) {
+  std::string text;
+  for (int row = 1; row <= 200; ++row) text += fmt::format("{} {}:1\n", row == 100 ? 4 : row % 3, row % 3);
+  options_.files = {folder_.write("rare.svm", text)};
+  options_.loss = Loss::kClasses;
+  options_.valid_part = 10;
+  const TrainResult result = run(options_);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_EQ(ModelReader::open(SystemDisk(), options_.out)->manifest().model.classes, 5u);
+  options_.classes = 3;
+  const std::string message = run(options_).status.message();
+  EXPECT_NE(message.find("from 0 to 2, since there are 3 classes"), message.npos) << message;
+}
+
 TEST_F(Objectives, ClassesAreOfLinearAndDenseModels) {
   options_.files = {classes(100)};
   options_.loss = Loss::kClasses;

@@ -37,11 +37,17 @@ Status check_numbers(const TrainerOptions& options) {
       return {Code::kUsage, "--optimizer; expected a rule of gradients, such as ftrl"};
     }
   }
-  for (const auto& value : {options.rate, options.bias_rate, options.l1, options.l2, options.factor_rate,
-                            options.factor_l2, std::optional(options.init_scale)}) {
-    if (value && !(*value >= 0 && std::isfinite(*value))) {
-      return {Code::kUsage, fmt::format("a rate, penalty or scale of {}; expected a number from 0", *value)};
-    }
+  const std::pair<const char*, std::optional<float>> sizes[] = {{"--rate", options.rate},
+                                                                {"--bias-rate", options.bias_rate},
+                                                                {"--l1", options.l1},
+                                                                {"--l2", options.l2},
+                                                                {"--factor-rate", options.factor_rate},
+                                                                {"--factor-l2", options.factor_l2},
+                                                                {"--layer-rate", options.layer_rate},
+                                                                {"--init-scale", options.init_scale}};
+  for (const auto& [name, value] : sizes) {
+    if (value && !(*value >= 0 && std::isfinite(*value)))
+      return {Code::kUsage, fmt::format("{} {}; expected a number from 0", name, *value)};
   }
   if (options.valid_part != 0 && !options.valid.empty()) {
     return {Code::kUsage, "--valid cannot be combined with --valid-part"};

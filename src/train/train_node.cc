@@ -32,6 +32,21 @@ class LazyInputs {
   std::shared_ptr<const TrainInputs> inputs_;
 };
 
+// What a scheduler that has not seen the data cannot save with the model; `told`: --columns there.
+Status check_nothing_guessed(const DataSet& data, const std::string& told) {
+  const bool members = data.format().members;
+  if (members ? data.options().columns == told : !data.columns().guessed) return ok_status();
+  return with_hint(
+      {Code::kUsage,
+       fmt::format(
+           "{}: what its {} are was guessed from its first rows, so the scheduler cannot save it with "
+           "the model",
+           data.paths().front(), members ? "members" : "columns")},
+      members ? "start the scheduler with --columns that says so, or otherwise: " + data.options().columns
+              : "start the scheduler with --columns that names each of them, as in " +
+                    columns_text(data.columns()));
+}
+
 Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& job) {
   if (inputs_) return inputs_;
   auto spec = train_spec_from_text(job);
@@ -42,6 +57,8 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   spec->train.command_timeout = spec->valid.command_timeout = node_.more.command_timeout;
   spec->model.kinds = node_.more.models;
   const auto& paths = node_.files;
+  const std::string told = spec->train.columns;
+  spec->train.guess_members = spec->train.paths.empty() && !spec->loads;  // Else the scheduler has looked.
   if (!paths.empty()) spec->train.paths = paths;
   if (!paths.empty() && spec->valid.is_of_part()) spec->valid.paths = paths;
   if (spec->train.paths.empty()) {
@@ -49,12 +66,8 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   }
   auto inputs = open_inputs(std::move(spec).value());
   if (!inputs) return as_input(inputs.status());
-  if (!paths.empty() && (*inputs)->train->columns().guessed) {
-    return with_hint({Code::kUsage, (*inputs)->train->paths().front() +
-                                        ": what its columns are was guessed from its first rows, so the "
-                                        "scheduler cannot save it with the model"},
-                     "start the scheduler with --columns that names each of them, as in " +
-                         columns_text((*inputs)->train->columns()));
+  if (Status status = check_nothing_guessed(*(*inputs)->train, told); !paths.empty() && !status.ok()) {
+    return status;
   }
   inputs_ = std::move(inputs).value();
   inputs_->set_memory(node_.memory);

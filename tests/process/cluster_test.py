@@ -256,8 +256,16 @@ class ClusterTest(ClusterJobs):
         rows = os.path.join(self.folder.name, "rows.csv")
         with open(rows, "w", encoding="ascii") as out:
             out.write("click,site\n" + "1,7\n0,a\n" * 50)
-        for flags, code in ((["--columns", "click:label,site:cat"], 0), (["--columns", "click:label"], 2), ([], 2)):
-            with self.subTest(flags=flags):
+        members = os.path.join(self.folder.name, "rows.jsonl")
+        with open(members, "w", encoding="ascii") as out:
+            out.writelines(f'{{"click":{i % 2},"site_id":{i % 7},"row":{i}}}\n' for i in range(200))
+        of_csv = "--columns that names each of them, as in click:label,site:cat"
+        of_members = "--columns that says so, or otherwise: site_id:cat,row:-"
+        for rows, flags, code, hint in (
+                (rows, ["--columns", "click:label,site:cat"], 0, of_csv), (rows, ["--columns", "click:label"], 2, of_csv),
+                (rows, [], 2, of_csv), (members, [], 2, of_members), (members, ["--columns", "site_id:cat,row:-"], 0, of_members),
+                (members, ["--columns", "site_id:num/3,row:-"], 0, of_members)):
+            with self.subTest(rows=rows, flags=flags):
                 scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", *flags],
                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 address = address_in(scheduler.stderr.readline())
@@ -267,7 +275,7 @@ class ClusterTest(ClusterJobs):
                 _, err = self.finish(scheduler)
                 server.wait(PATIENCE_S)
                 self.assertEqual((scheduler.returncode, worker.returncode), (code, code), err + worker.stderr)
-                self.assertEqual("--columns that names each of them, as in click:label,site:cat" in err, code == 2, err)
+                self.assertEqual(hint in err, code == 2, err)
 
     def test_workers_that_read_different_files_end_the_job(self):
         copy = os.path.join(self.folder.name, "copy.svm")

@@ -60,7 +60,7 @@ bool MemoryParser::check_label(float& label, RowError& error) const {
   if (!std::isfinite(label)) return fail_saw(error, fmt::format("{}", label), "a label (a finite number)");
   if (rules_.counts && label < 0) return fail_saw(error, fmt::format("{}", label), kNotACount);
   return rules_.classes == 0 || is_class(label, rules_.classes) ||
-         fail_saw(error, fmt::format("{}", label), kNotAClass);
+         fail_saw(error, fmt::format("{}", label), class_expected(rules_.classes));
 }
 
 bool fail_saw(RowError& error, std::string saw, std::string expected) {

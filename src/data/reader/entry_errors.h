@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 
 #include "data/reader/row_parser.h"
@@ -16,6 +17,16 @@ inline bool fail_value(RowError& error, const char* at, const std::string& featu
   error.at = at;
   error.expected =
       fmt::format("a finite value of {}; an entry whose value is missing can be left out", feature);
+  return false;
+}
+
+inline std::string class_expected(std::uint32_t classes) {
+  return fmt::format("a class: a whole number from 0 to {}, since there are {} classes", classes - 1,
+                     classes);
+}
+inline bool fail_class(RowError& error, const char* at, std::uint32_t classes) {
+  error.at = at;
+  error.expected = class_expected(classes);
   return false;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/mix.h"
 #include "data/read_options.h"
+#include "data/reader/entry_errors.h"
 #include "data/reader/number.h"
 #include "data/reader/row_parser.h"
 
@@ -75,7 +76,6 @@ inline bool ends_token(char c) { return c == ' ' || c == '\t' || c == '\n' || c 
 
 inline constexpr const char* kNotALabel =
     "a label that is -1, 0 or 1 (--loss squared, poisson or classes learns others)";
-inline constexpr const char* kNotAClass = "a class: a whole number from 0 and below the number of classes";
 inline constexpr const char* kNotACount = "a count: a number of at least 0";
 inline bool is_class(float label, std::uint32_t classes) {
   return label >= 0 && label < static_cast<float>(classes) && label == std::floor(label);
@@ -88,7 +88,7 @@ inline bool check_label(const RowRules& rules, const char* at, float& label, Row
     if (label != 0.0f && label != 1.0f) return fail(error, at, kNotALabel);
   }
   if (rules.counts && label < 0) return fail(error, at, kNotACount);
-  return rules.classes == 0 || is_class(label, rules.classes) || fail(error, at, kNotAClass);
+  return rules.classes == 0 || is_class(label, rules.classes) || fail_class(error, at, rules.classes);
 }
 
 // A label that ends before a blank, a line end or `stop`. Moves p behind it; false: error is set.
