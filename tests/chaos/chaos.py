@@ -158,7 +158,7 @@ class FullDisk:
             if now >= self.until:
                 os.remove(self.filler)
                 self.until = now + self.chance.uniform(0.5, 2)
-        elif now >= self.until and os.path.exists(os.path.join(self.folder, "checkpoint.json")):
+        elif now >= self.until and any(name.startswith("step-") for name in os.listdir(self.folder)):
             self.fill()
             self.until = now + self.chance.uniform(0.5, 2)
 

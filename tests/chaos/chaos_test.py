@@ -38,6 +38,8 @@ class ChaosTest(ProgramTest):
         self.assertEqual(told["jobs"], len(kinds))
         self.assertGreater(told["kills"], 5, done.stderr)
         self.assertEqual(told["anomalies"], 0)
+        if "full" in kinds and "left out: " not in done.stderr:
+            self.assertGreater(told["disk_full"], 0)
 
     # A push that counts twice, which is one too many in one row.
     def test_a_push_that_counts_twice_is_found(self):
