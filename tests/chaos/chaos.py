@@ -6,20 +6,24 @@ pushed; what is learnt in lockstep has the bits of an undisturbed job; and train
 Ends with 1 where a promise was broken, and keeps what the job's processes said.
 """
 import argparse
+import contextlib
 import errno
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
 import time
 
 import namespaces
-from hurt_jobs import Broken, HistoryJob, TrainJob, remove
+from etcd_server import Etcd
+from hurt_jobs import PATIENCE_S, Broken, HistoryJob, TrainJob, remove
 
+TRAININGS = ("train", "kept", "etcd", "full")
 APART_S = 15  # Between faults: what there is to see of one is over by the next.
-KINDS = ("sync", "async", "bounded:2", "train", "cut:sync", "cut:async", "full")
+KINDS = ("sync", "async", "bounded:2", "train", "kept", "etcd", "cut:sync", "cut:async", "full")
 
 
 def log(text):
@@ -33,7 +37,7 @@ class Faults:
     """What can be done to a job. Each of its functions says what it did and to how many processes, or nothing.
 
     A server is lost at a time at which all key ranges have their copies, so that none is lost; a worker at any time at which
-    there is another one. A scheduler is not hurt: it is never replaced.
+    there is another one. A scheduler is killed where its state is kept, so that another one takes the job up.
     """
 
     def __init__(self, job, chance, only):
@@ -42,6 +46,10 @@ class Faults:
                         self.stop_worker: 3, self.pause_server: 5, self.pause_worker: 5}
         if job.bridge:
             self.weights.update({self.cut_off_server: 6, self.cut_one_way: 8})
+        if isinstance(job, TrainJob) and job.state:
+            self.weights.update({self.kill_scheduler: 20, self.kill_scheduler_too: 20})
+            if job.etcd:
+                self.weights[self.kill_etcd] = 8
         self.weights = {fault: weight for fault, weight in self.weights.items() if not only or fault.__name__ in only}
 
     def draw(self, status):
@@ -58,10 +66,12 @@ class Faults:
         return self.chance.choice(there)
 
     def all_copied(self, status):
-        """Whether all key ranges have their copies, and nobody has been hurt of whom the scheduler does not know yet."""
-        unknown = any(node.go_on or (node.hurt and self.job.state_of(status, node) in ("alive", "joining"))
-                      for node in self.job.nodes["server"])
-        return not unknown and status["ranges_in_sync"] == status["ranges"]
+        """Whether all key ranges have their copies, and no server has been hurt of which the scheduler does not know yet."""
+        return self.all_known(status, "server") and status["ranges_in_sync"] == status["ranges"]
+
+    def all_known(self, status, role):
+        return not any(node.go_on or (node.hurt and self.job.state_of(status, node) in ("alive", "joining"))
+                       for node in self.job.nodes[role])
 
     def kill(self, status, *roles):
         victims = [(role, self.spare(role, status)) for role in roles]
@@ -81,6 +91,37 @@ class Faults:
 
     def kill_both(self, status):
         return self.kill(status, "worker", "server")
+
+    def may_kill_scheduler(self, status):
+        """Each has the time to find who died before it came: else nobody's data shards are ever handed on."""
+        return self.job.is_under_way(status) and self.job.etcd_at is None and self.all_known(status, "server") and self.all_known(status, "worker")
+
+    def kill_scheduler(self, status):
+        if not self.may_kill_scheduler(status):
+            return None
+        return self.lose_scheduler()
+
+    def lose_scheduler(self):
+        pid = self.job.scheduler.pid
+        self.job.kill_scheduler(self.chance.choice((0, self.chance.uniform(0, 1))))
+        return "kill scheduler %d" % pid, 1
+
+    def kill_scheduler_too(self, status):
+        """With a server, of which the scheduler may have heard, or a worker."""
+        role = self.chance.choice(("server", "worker"))
+        first = self.may_kill_scheduler(status) and self.kill(status, role)
+        if not first:
+            return None
+        time.sleep(self.chance.choice((0, self.chance.uniform(0, 0.1))))
+        second = self.lose_scheduler()
+        return "%s and %s" % (first[0], second[0].removeprefix("kill ")), 2
+
+    def kill_etcd(self, _):
+        if self.job.etcd_at:
+            return None
+        away_s = self.chance.uniform(0, 4)  # For longer than a lease, at times.
+        self.job.kill_etcd(away_s)
+        return "kill etcd for %.2f s" % away_s, 0
 
     def kill_newcomer(self, _):
         newcomer = self.job.join("server")
@@ -182,7 +223,7 @@ class Chaos:
         self.chance = random.Random(options.seed)
         self.deadline = time.monotonic() + 60 * options.minutes if options.minutes else None
         self.calm = {}
-        self.kills = {"server": 0, "worker": 0}
+        self.kills = {"server": 0, "worker": 0, "scheduler": 0}
         self.others = 0  # Faults that are no kills.
         self.gaps, self.worst_gaps, self.around = [], [], []
         self.sums = {"jobs": 0, "clients": 0, "pushes": 0, "pulls": 0, "anomalies": 0, "disk_full": 0}
@@ -195,12 +236,13 @@ class Chaos:
         jobs = self.options.jobs
         return self.killed() >= self.options.kills or 0 < jobs <= self.sums["jobs"] or (self.deadline is not None and time.monotonic() >= self.deadline)
 
-    def make(self, kind, folder, bridge, disk):
+    def make(self, kind, folder, bridge, disk, etcd):
         more = {"silence_s": self.options.silence, "replicas": self.options.replicas, "bridge": bridge}
-        if kind in ("train", "full"):
+        if kind in TRAININGS:
             if not self.rows:
                 self.rows = self.write_rows()
-            return TrainJob(folder, self.rows, self.options.epochs, checkpoints=disk.folder if disk else "", **more)
+            state = "etcd://%s/jobs/chaos" % etcd.address if etcd else os.path.join(folder, "state") if kind == "kept" else ""
+            return TrainJob(folder, self.rows, self.options.epochs, checkpoints=disk.folder if disk else "", state=state, etcd=etcd, **more)
         return HistoryJob(folder, kind.removeprefix("cut:"), self.options.steps, **more)
 
     def write_rows(self):
@@ -215,7 +257,7 @@ class Chaos:
         """Until the job ends. The last word on how many processes were killed."""
         faults = Faults(job, self.chance, self.options.faults)
         killed = 0
-        while (status := job.status()) is not None:
+        while (status := self.next_status(job)) is not None:
             job.let_go_on()
             if disk:
                 disk.turn()
@@ -234,6 +276,15 @@ class Chaos:
             time.sleep(0.02)
         return killed
 
+    @staticmethod
+    def next_status(job):
+        """Nothing where the job is over, or nobody answers for long."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (status := job.status()) is None and not job.over() and time.monotonic() < deadline:
+            job.let_go_on()
+            time.sleep(0.02)
+        return status
+
     def pause(self):
         """Long ones have one length, so that it is known what belongs to a fault."""
         return self.options.pause * (1 if self.options.pause >= APART_S else self.chance.expovariate(1))
@@ -242,15 +293,18 @@ class Chaos:
         folder = os.path.join(self.folder, "job-%d" % self.sums["jobs"])
         bridge = namespaces.Bridge() if kind.startswith("cut:") else None
         disk = FullDisk(os.path.join(self.folder, "disk-%d" % self.sums["jobs"]), self.chance) if kind == "full" else None
+        cleanups = contextlib.ExitStack()
+        cleanups.addCleanup = cleanups.callback
+        etcd = Etcd(cleanups) if kind == "etcd" else None
         begin = time.monotonic()
-        job = self.make(kind, folder, bridge, disk)
+        job = self.make(kind, folder, bridge, disk, etcd)
         self.next_at = begin + self.options.pause
         try:
             killed = self.hurt(job, disk)
             if disk:
                 self.sums["disk_full"] += disk.times
             out = job.finish()
-            name = "train" if kind in ("train", "full") else job.kind
+            name = "train" if kind in TRAININGS else job.kind
             if name in ("sync", "train") and name not in self.calm:
                 self.calm[name] = job.calm()
             self.note(kind, killed, time.monotonic() - begin, job.check(out, self.calm.get(name)))
@@ -260,6 +314,7 @@ class Chaos:
             raise
         finally:
             job.end()
+            cleanups.close()
             if disk:
                 disk.end()
             if bridge:
@@ -305,8 +360,8 @@ def parse():
     parser.add_argument("--minutes", type=float, default=0, help="end after so long, too")
     parser.add_argument("--jobs", type=int, default=0, help="end after so many, too")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of all that is drawn; the date unless given")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="jobs, in turn: %(default)s; cut: with servers that are cut off, full: with a "
-                        "disk of checkpoints that is full at times")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="jobs, in turn: %(default)s; kept: whose scheduler is killed, too, etcd: whose state is in an etcd that "
+                        "is killed as well, cut: with servers that are cut off, full: with a disk of checkpoints that is full at times")
     parser.add_argument("--steps", type=int, default=15000, help="of each shard of a job that counts")
     parser.add_argument("--epochs", type=int, default=150, help="of a training")
     parser.add_argument("--pause", type=float, default=0.4, help="seconds between two faults, in the mean; from %d on always, and answers in the 10 s "
@@ -326,6 +381,9 @@ def main():
     if any(kind.startswith("cut:") or kind == "full" for kind in kinds) and (why := namespaces.enter()):
         log("left out: servers that are cut off, and a disk that is full: " + why)
         kinds = [kind for kind in kinds if not kind.startswith("cut:") and kind != "full"]
+    if "etcd" in kinds and not shutil.which("etcd"):
+        log("left out: a state in an etcd: there is no etcd")
+        kinds.remove("etcd")
     folder = tempfile.mkdtemp(prefix="thalweg-chaos-")
     chaos = Chaos(options, folder)
     log("seed %d; jobs: %s" % (options.seed, ", ".join(kinds)))

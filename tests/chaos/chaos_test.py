@@ -14,7 +14,7 @@ from programs import SANITIZER, ProgramTest, patience
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 600 if SANITIZER else 1500
 SILENCE_S = patience(5)
-KINDS = ("sync", "async", "bounded:2", "train", "cut:async", "full")
+KINDS = ("sync", "async", "bounded:2", "train", "cut:async", "full", "kept")
 # With a sanitizer, which has its turn every other day, two of them a turn.
 TURN = int(os.environ.get("THALWEG_TEST_DAY") or time.time() // 86400) // 2 % 3
 PAUSE_S = patience(0.4)  # Faults that come faster than a worker's heir begins let no step end.

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 from namespaces import HERE
+from reserved_port import reserved_port
 
 PROGRAM = os.environ["THALWEG_TEST_PROGRAM"]
 CHAOS_NODE = os.environ["THALWEG_TEST_CHAOS_NODE"]
@@ -47,11 +48,21 @@ class HurtJob:
         os.makedirs(folder)
         self.nodes = {"server": [], "worker": []}
         self.kills_at = []  # Of servers, by the machine's steady clock.
-        self.scheduler = self.start(self.scheduler_words(), "scheduler", stdout=subprocess.PIPE)
+        self.again_at = None  # The scheduler is away until then.
+        self.start_scheduler()
         self.address = self.find_address()
         for role, wanted in (("server", self.servers_wanted), ("worker", self.workers_wanted)):
             for _ in range(wanted):
                 self.join(role)
+
+    def start_scheduler(self):
+        self.scheduler = self.start(self.scheduler_words(), "scheduler", stdout=subprocess.PIPE)
+
+    def kill_scheduler(self, away_s):
+        """Another one takes its place."""
+        self.scheduler.kill()
+        self.scheduler.communicate()
+        self.again_at = time.monotonic() + away_s
 
     def start(self, words, name, **more):
         path = os.path.join(self.folder, "%s-%d.log" % (name, time.monotonic_ns()))
@@ -72,6 +83,9 @@ class HurtJob:
 
     def server_words(self, machine):
         return [PROGRAM, "node", "server", "--join", self.address, *self.open_words(machine)]
+
+    def over(self):
+        return self.again_at is None and self.scheduler.poll() is not None
 
     def status(self):
         """Nothing where the job is over, or nobody answers."""
@@ -105,6 +119,9 @@ class HurtJob:
         node.process.wait()
 
     def let_go_on(self, everybody=False):
+        if self.again_at and (everybody or time.monotonic() >= self.again_at):
+            self.again_at = None
+            self.start_scheduler()
         for node in (*self.nodes["server"], *self.nodes["worker"]):
             if node.go_on and (everybody or time.monotonic() >= node.goes_on_at):
                 node.go_on()
@@ -187,19 +204,42 @@ class HistoryJob(HurtJob):
 
 
 class TrainJob(HurtJob):
-    """A training in lockstep, whose model is that of an undisturbed one."""
+    """A training in lockstep, whose model is that of an undisturbed one. Where its scheduler keeps a state, that may be killed, too."""
     kind = "train"
 
-    def __init__(self, folder, rows, epochs, checkpoints="", **others):
-        self.rows, self.epochs, self.checkpoints = rows, epochs, checkpoints
+    def __init__(self, folder, rows, epochs, checkpoints="", state="", etcd=None, **others):
+        self.rows, self.epochs, self.checkpoints, self.state, self.etcd = rows, epochs, checkpoints, state, etcd
+        self.kept_port, self.port = reserved_port() if state else (None, 0)
+        self.etcd_at = None  # It is away until then.
         super().__init__(folder, **others)
+
+    def kill_etcd(self, away_s):
+        self.etcd.kill()
+        self.etcd_at = time.monotonic() + away_s
+
+    def let_go_on(self, everybody=False):
+        if self.etcd_at and (everybody or time.monotonic() >= self.etcd_at):
+            self.etcd_at = None
+            self.etcd.start()
+        super().let_go_on(everybody)
+
+    def end(self):
+        super().end()
+        if self.kept_port:
+            self.kept_port.close()
+
+    def is_under_way(self, status):
+        """It has begun, which is kept, and has some passes left."""
+        slowest = status["staleness"]["slowest"]
+        return status["epoch"] > 0 and slowest is not None and slowest["pass"] < 0.9 * self.epochs
 
     def work(self):
         return ["--epochs", str(self.epochs), "--batch", "256", "--json", self.rows]
 
     def scheduler_words(self):
         kept = ("--checkpoint", self.checkpoints, "--checkpoint-every", "20-steps", "--checkpoint-whole-every", "4") if self.checkpoints else ()
-        return [PROGRAM, "node", "scheduler", "--listen", (HERE if self.bridge else "127.0.0.1") + ":0", "--servers", str(self.servers_wanted),
+        state = ("--state", self.state) if self.state else ()
+        return [PROGRAM, "node", "scheduler", *state, "--listen", "%s:%d" % (HERE if self.bridge else "127.0.0.1", self.port), "--servers", str(self.servers_wanted),
                 "--workers", str(self.workers_wanted), "--replicas", str(self.replicas), "--silence", "%gs" % self.silence_s, "--grace",
                 "1s", *(("--insecure-no-auth",) if self.bridge else ()), *kept, *self.work()]
 
