@@ -151,6 +151,23 @@ TEST(Scheduler, ADeadNodeIsLostAtOnce) {
                    "server-0 (127.0.0.1:1) was ended by signal 9; lost key ranges: t [0,256) of 256"));
 }
 
+TEST(Scheduler, TheEndOfAJobWaitsForNoDeadNode) {
+  Cluster c(false);
+  c.tell(temporary(1), join_as(Role::kServer, "process 1"));
+  c.tell(temporary(2), join_as(Role::kWorker, "process 2"));
+  c.tell(temporary(3), join_as(Role::kWorker, "process 3"));
+  for (const NodeId member : {server_node(0), worker_node(0), worker_node(1)}) c.tell(member, heartbeat());
+  c.scheduler->stop(c.now, Status(Code::kPeerLost, "lost key ranges"), c.out);
+  c.scheduler->on_time(c.now, c.out);
+  for (const char* const process : {"process 1", "process 2", "process 3"}) {
+    EXPECT_FALSE(c.scheduler->finished());
+    c.scheduler->on_node_dead(c.now, process, "was ended by signal 9", c.out);
+    EXPECT_EQ(c.scheduler->next_deadline(), c.now);
+    c.scheduler->on_time(c.now, c.out);
+  }
+  EXPECT_TRUE(c.scheduler->finished());
+}
+
 TEST(Scheduler, AnotherTakesThePlaceOfAWorkerThatDiedBeforeTheJobBegan) {
   Cluster c(false);
   c.tell(temporary(1), join_as(Role::kServer, "process 1"));

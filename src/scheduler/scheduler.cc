@@ -234,7 +234,8 @@ void Scheduler::on_time(Instant now, Transport& out) {
   if (stopped_) {
     const auto seen_by = [&](Role role) {
       return std::all_of(members_.begin(), members_.end(), [&](const auto& entry) {
-        return entry.first.role != role || entry.second.stop_seen || entry.second.gone();
+        const Member& member = entry.second;
+        return entry.first.role != role || member.stop_seen || member.gone() || member.dead;
       });
     };
     const bool workers_know = seen_by(Role::kWorker);
@@ -281,6 +282,7 @@ bool Scheduler::on_node_dead(Instant now, std::string_view name, const std::stri
     dead.push_back(id);
   }
   for (const NodeId node : dead) lose(now, node, how, out);
+  if (stopped_) wake_ = now;
   return !dead.empty() && std::ranges::all_of(dead, [&](NodeId node) { return has_left(node); });
 }
 

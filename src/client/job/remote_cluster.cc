@@ -299,7 +299,7 @@ void RemoteCluster::on_process_ended(const ChildProcesses::Ended& ended) {
     if (!begun && !replace) scheduler_.stop(at, {Code::kPeerLost, what + " before the job began"}, out);
     left = scheduler_.on_node_dead(at, process_name(ended.pid), ended.how, out);
   });
-  if (ended.killed && !replace && killed_.empty()) killed_ = what;
+  if (ended.killed && over && killed_.empty()) killed_ = what;
   if (over || left) return;
   if (options_.log) options_.log(what + (replace ? " before the job began; another takes its place" : ""));
   if (!replace) return;
@@ -307,7 +307,6 @@ void RemoteCluster::on_process_ended(const ChildProcesses::Ended& ended) {
   if (Status status = start_process(process); !status.ok()) stop(status);
 }
 
-// Where a connection tells of an end first, the reason is known by now.
 Status RemoteCluster::status() {
   if (was_over_) {  // Who has yet to hear of that has heard by now.
     return {Code::kRefused,
@@ -315,8 +314,7 @@ Status RemoteCluster::status() {
   }
   if (const auto fenced = look([this] { return kept_.fenced(); })) return *fenced;
   const Status status = look([this] { return scheduler_.stopped().value_or(ok_status()); });
-  const bool untold = !killed_.empty() && status.message().find("ended by signal") == std::string::npos;
-  if (status.code() != Code::kPeerLost || !untold) return status;
+  if (status.code() != Code::kPeerLost || killed_.empty()) return status;
   return {status.code(), status.message() + "; " + killed_};
 }
 

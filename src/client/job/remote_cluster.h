@@ -109,7 +109,7 @@ class RemoteCluster final : public JobCluster {
   ChildProcesses children_;
   std::vector<NodeProcess> started_processes_;     // By number of the child.
   std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.
-  std::string killed_;  // The first one that a signal ended and no other replaced, in words.
+  std::string killed_;  // The first one that a signal had ended, as was learnt after the end of the job.
   std::uint32_t replaced_ = 0;
   const Instant came_at_ = clock_.now();
   Instant look_again_at_{0};        // For members that are not heard.
