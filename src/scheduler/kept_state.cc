@@ -55,6 +55,7 @@ Result<KeptState> take_lead(StateStore& store, std::uint32_t number) {
   kept.before = static_cast<std::uint32_t>(term);
   for (const auto& [key, entry] : view->entries) {
     if (key == kJobKey) kept.image = entry.value;
+    if (key == kBegunKey) kept.begun = entry.value;
     if (key.starts_with(kLeadsPrefix)) {
       std::string_view name = std::string_view(key).substr(kLeadsPrefix.size());
       std::uint32_t lead = 0, writes = 0;
@@ -76,6 +77,13 @@ Result<KeptState> take_lead(StateStore& store, std::uint32_t number) {
   }
   std::ranges::sort(kept.earlier, {}, &EarlierLead::revision);
   return kept;
+}
+
+Status note_begun(StateStore& store, KeptState& kept, std::string when) {
+  const StateChange change{kBegunKey, when};
+  const auto noted = store.swap(std::span(&kept.lead, 1), std::span(&change, 1));
+  if (noted) kept.begun = std::move(when);
+  return noted.status();
 }
 
 // Its image goes last: until then it is known to be over.

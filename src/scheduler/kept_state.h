@@ -16,6 +16,7 @@ namespace thalweg {
 
 inline constexpr char kTermKey[] = "term";
 inline constexpr char kJobKey[] = "job";
+inline constexpr char kBegunKey[] = "begun";
 inline constexpr std::size_t kKeysAtOnce = 500;  // Of one change of a state, which a store may limit.
 inline constexpr std::string_view kLeadsPrefix = "leads/";
 std::string report_key(ShardId shard, ReportId number);
@@ -35,11 +36,15 @@ struct KeptState {
   std::vector<EarlierLead> earlier;  // By revision.
   std::string image;                 // See Scheduler::image(); empty: the job has yet to begin.
   std::vector<KeptReport> reports;   // By shard and number.
+  std::string begun;                 // When the job did, as note_begun() was told; empty: nobody knows.
 };
 
 // Ends the lead of whoever has had it, and reads what there is. `number`: not 0, and drawn anew each time.
 // kRetry: another one was faster.
 Result<KeptState> take_lead(StateStore& store, std::uint32_t number);
+
+// Of a job that is about to begin, before anything else of it is kept.
+Status note_begun(StateStore& store, KeptState& kept, std::string when);
 
 // Forgets the job of `kept`, which is over, so that another one may begin in its place. On an error the job
 // is still there, or its image at least, and whoever has the lead now must not go on with it.

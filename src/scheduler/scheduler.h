@@ -118,6 +118,8 @@ class Scheduler final : public Node {
     std::set<BarrierId> open;
   };
   static std::optional<Imaged> imaged(std::string_view image);
+  // kUsage: these options are not those of the job that has that map.
+  static Status check_same_job(const wire::Map& map, const SchedulerOptions& options);
   // What was taken is complete where it was to be, or why not.
   void complete_checkpoint(Instant now, std::uint64_t number, const Status& status, bool whole_next) {
     checkpoints_.on_completed(now, number, status, whole_next);
@@ -260,7 +262,6 @@ class Scheduler final : public Node {
   void put_changes(Writer& to) const;
   void get_changes(Instant now, Reader& from);
   bool read_image(Instant now, std::string_view image);
-  Status is_of_this_job(const wire::Map& map) const;
 
   static constexpr Duration kStopPatience = std::chrono::seconds(3);
 

@@ -232,14 +232,14 @@ std::string Scheduler::address_on(std::string_view machine, NodeId node) const {
   return member != members_.end() && member->second.machine == machine ? member->second.address : "";
 }
 
-Status Scheduler::is_of_this_job(const wire::Map& map) const {
+Status Scheduler::check_same_job(const wire::Map& map, const SchedulerOptions& options) {
   const auto other = [](const std::string& what, auto is, auto expected) {
     return Status(Code::kUsage,
                   fmt::format("the state is of a job with {} {}, expected one with {}", is, what, expected));
   };
-  if (map.first_servers() != options_.servers) return other("servers", map.first_servers(), options_.servers);
-  if (map.shards.size() != options_.shards) return other("data shards", map.shards.size(), options_.shards);
-  if (map.tables != options_.tables || map.consistency != options_.consistency || map.job != options_.job)
+  if (map.first_servers() != options.servers) return other("servers", map.first_servers(), options.servers);
+  if (map.shards.size() != options.shards) return other("data shards", map.shards.size(), options.shards);
+  if (map.tables != options.tables || map.consistency != options.consistency || map.job != options.job)
     return {Code::kUsage, "the state is of a job with other settings or files, expected those of this one"};
   return ok_status();
 }
@@ -284,7 +284,7 @@ std::optional<Scheduler::Imaged> Scheduler::imaged(std::string_view image) {
 Status Scheduler::restore(Instant now, std::string_view image, const std::vector<KeptReport>& reports) {
   if (!read_image(now, image))
     return {Code::kModel, "the state of the job cannot be read, or is another version's"};
-  if (Status same = is_of_this_job(map_); !same.ok()) return same;
+  if (Status same = check_same_job(map_, options_); !same.ok()) return same;
   timeline_.begin(now);
   timeline_.add(now, JobEvent::Kind::kResumed, kScheduler, "took the job up from its state");
   for (const KeptReport& report : reports) {

@@ -209,7 +209,7 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     if (Status loaded = (co_await store.barrier(kLoadedBarrier)).status; !loaded.ok()) co_return loaded;
   }
   if (const Status status = (co_await store.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
-  begun_ = now();
+  begun_ = before_ == Duration() ? now() : Instant{};
   std::uint32_t epoch = first_epoch();
   for (; epoch < spec().epochs && !enough_; ++epoch) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status.ok()) co_return status;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/job/job_cluster.h"
@@ -58,6 +59,8 @@ class TrainJob {
   // none, or one that is over and is to go on from its checkpoints.
   // `alone`: none of its nodes is there any more.
   Status begin_kept(StateStore& store, KeptState& kept, bool alone);
+  // Of a job that another scheduler leads: kUsage where this one could not take it up.
+  Status check_kept(std::string_view image, std::uint32_t servers, std::uint32_t workers);
   // Asks for an early end: with checkpoints by taking one more, else by what has been learnt.
   void close() { closing_ = true; }
   void say(TrainMessage kind, const std::string& line) const;
@@ -70,7 +73,7 @@ class TrainJob {
 
  private:
   explicit TrainJob(TrainerOptions options) : options_(std::move(options)) {}
-  Instant now() const { return clock_ ? clock_() : real_clock_.now(); }
+  Instant now() const { return clock_ ? clock_() : real_clock_.now() + before_; }
   void warn_of_inputs() const;
   std::string inputs_text() const;
   // The job begins there, or anew.
@@ -78,6 +81,7 @@ class TrainJob {
   Status find_and_begin();
   // `of_this_job`: those that are there.
   Status open_checkpoints(bool of_this_job);
+  static Status note_begin(StateStore& store, KeptState& kept);
   // The job is another scheduler's.
   Status take_up(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports);
   // The numbers of all passes before the first: false where it does not tell of them.
@@ -187,6 +191,7 @@ class TrainJob {
   std::unique_ptr<TrainMonitor> monitor_;
   std::vector<std::string> notes_;  // To be told when the job starts.
   RealClock real_clock_;            // Since the cluster was about to start.
+  Duration before_{};               // Since the job was begun, where by another scheduler.
   std::function<Instant()> clock_;  // In its place, where there is one.
   std::function<void()> on_pass_;
   std::atomic<bool> closing_{false};

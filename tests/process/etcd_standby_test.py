@@ -51,6 +51,14 @@ class EtcdStandbyTest(KeptJobs):
         for node in nodes[1:]:
             self.assertEqual(node.wait(timeout=60), 0, node.communicate())
 
+    def test_a_standby_of_another_job_is_refused_while_it_waits(self):
+        leader, _, nodes = self.start_with_standby()
+        self.refused("model.weights.rate is 0.3, there 0.1\n", "--replicas", "2", "--standby", "--rate", "0.3")
+        self.refused("--state: the state is of a job with 2 servers, expected one with 3", "--replicas", "2", "--standby", "--servers", "3")
+        self.assert_as_undisturbed(leader)
+        for node in nodes:
+            self.assertEqual(node.wait(timeout=60), 0, node.communicate())
+
     def test_a_standby_that_cannot_read_the_state_waits_for_its_turn_again(self):
         state = self.state
         way = Way(self, self.etcd.address, breaks=True, at=state.split("/", 3)[3] + "/k/term")

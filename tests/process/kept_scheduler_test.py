@@ -6,14 +6,14 @@ import time
 import unittest
 
 from cluster_jobs import PATIENCE_S, ROWS, last_json
-from kept_jobs import KeptJobs
+from kept_jobs import WORK, KeptJobs
 
 
 class KeptSchedulerTest(KeptJobs):
     def test_a_killed_scheduler_is_taken_up_and_no_bit_changes(self):
         scheduler = self.start(*self.scheduler_command("--replicas", "2"))
         nodes = self.start_nodes()
-        epochs = []
+        epochs, began = [], time.monotonic()
         for passes in (2, 12, 24):
             epochs.append(self.await_reports(passes)["epoch"])
             scheduler.kill()
@@ -28,8 +28,11 @@ class KeptSchedulerTest(KeptJobs):
         self.assertEqual([event["event"] for event in self.ask("events")["events"]][:2], ["resumed", "joined"])
         lost_one = next(node["index"] for node in status["nodes"] if node["pid"] == nodes[0].pid)
         nodes[0].send_signal(signal.SIGKILL)  # And it still sees to those who are lost.
+        took_s = time.monotonic() - began
         result, err = self.assert_as_undisturbed(scheduler)
         self.assertIn("the scheduler has taken the job up as its state has it: 2 servers, 2 workers", err)
+        self.assertGreater(result["seconds"], took_s)  # Of the job, whoever had it.
+        self.assertAlmostEqual(result["examples_per_second"], result["examples"] / result["seconds"], delta=1)
         self.assertEqual([lost["server"] for lost in result["failovers"]], [lost_one])
         for node in nodes[1:]:
             self.assertEqual(node.wait(timeout=PATIENCE_S), 0, node.communicate())
@@ -88,8 +91,9 @@ class KeptSchedulerTest(KeptJobs):
         self.refused("another process keeps its state there")
         scheduler.kill()
         scheduler.wait()
-        self.refused("USAGE: --state: the state is of a job with other settings or files, expected those of this one", "--rate", "0.3")
-        self.refused("expected those of this one", work=("--epochs", "80", "--keep", "best"))
+        other = "USAGE: --state: this training is not that of the job that is kept there: "
+        self.refused(other + "model.bias_rate is 0.8333334, there 0.2777778; model.weights.rate is 0.3, there 0.1\n", "--rate", "0.3")
+        self.refused(other + "shows_passes is true, there false\n", work=(*WORK[:4], "--keep", "best"))
         scheduler = self.start(*self.scheduler_command())
         out, err = scheduler.communicate(timeout=PATIENCE_S)
         self.assertEqual(scheduler.returncode, 0, err)

@@ -22,6 +22,23 @@ constexpr int kTries = 5;
 
 bool may_pass(Code code) { return code == Code::kRetry || code == Code::kIo || code == Code::kTimeout; }
 
+// Looks once at the job of a state, as soon as there is one.
+class FitLook {
+ public:
+  explicit FitLook(const StatePlace& place) : place_(place) {}
+  Status look(StateStore& store) {
+    if (fits_ || !place_.standby || !place_.fits) return ok_status();
+    const auto view = store.get(kJobKey);
+    if (!view || !view->entries.contains(kJobKey)) return ok_status();
+    fits_ = true;
+    return place_.fits(view->entries.at(kJobKey).value);
+  }
+
+ private:
+  const StatePlace& place_;
+  bool fits_ = false;
+};
+
 Status waited_enough() { return {Code::kAborted, "it need not wait any more"}; }
 
 Status open_log(const StatePlace& place, SchedulerState& state) {
@@ -40,6 +57,7 @@ Status open_log(const StatePlace& place, SchedulerState& state) {
 Status take_etcd_lead(const StatePlace& place, std::unique_ptr<StateStore> its_store, SchedulerState& state) {
   const Instant begun = state.clock.now();
   KeyWatch leader(kLeadKey);  // What has ended is seen at once.
+  FitLook job(place);
   for (;;) {
     auto lead = Lead::take(its_store, place.leader, kLeadLength);
     if (lead) {
@@ -56,6 +74,7 @@ Status take_etcd_lead(const StatePlace& place, std::unique_ptr<StateStore> its_s
                  : lead.status();
     }
     if (!may_pass(code)) return lead.status();
+    if (Status fits = job.look(*state.store); !fits.ok()) return fits;
     const std::string whom =
         led ? "its turn: " + lead.status().message() + " leads the job" : "etcd: " + lead.status().message();
     if (place.waiting && !place.waiting(waited, whom)) return waited_enough();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "client/job/lead.h"
 #include "net/real_clock.h"
@@ -21,6 +22,8 @@ struct StatePlace {
   bool standby = false;  // Waits for as long as another one leads; else only for a lease to end.
   // While it waits, for whom; false: it need not wait any more.
   std::function<bool(Duration waited, const std::string& whom)> waiting;
+  // Of a standby, once there is a job that it waits for: an error ends the wait.
+  std::function<Status(std::string_view image)> fits;
 };
 
 struct SchedulerState {

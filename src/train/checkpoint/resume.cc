@@ -37,16 +37,26 @@ void drop_free(Json& job) {
   if (job.contains("model")) job["model"].erase("script");  // Its hash counts.
 }
 
+// With no more digits than a float has, where it is one.
+std::string shown(const Json& value) {
+  if (!value.is_number_float()) return value.dump();
+  const auto exact = value.get<double>();
+  const auto rounded = static_cast<float>(exact);
+  return static_cast<double>(rounded) < exact || static_cast<double>(rounded) > exact
+             ? fmt::format("{}", exact)
+             : fmt::format("{}", rounded);
+}
+
 // The members that differ, each with both values.
 std::string differences(const Json& there, const Json& here) {
   const Json before = there.flatten(), now = here.flatten();
   std::string out;
   const auto add = [&](const std::string& name) {
-    const auto text = [&](const Json& json) { return json.contains(name) ? json[name].dump() : "nothing"; };
+    const auto text = [&](const Json& json) { return json.contains(name) ? shown(json[name]) : "nothing"; };
     if (text(before) == text(now)) return;
-    std::string shown = name.substr(1);
-    for (char& c : shown) c = c == '/' ? '.' : c;
-    out += fmt::format("{}{} is {}, there {}", out.empty() ? "" : "; ", shown, text(now), text(before));
+    std::string path = name.substr(1);
+    for (char& c : path) c = c == '/' ? '.' : c;
+    out += fmt::format("{}{} is {}, there {}", out.empty() ? "" : "; ", path, text(now), text(before));
   };
   for (const auto& item : now.items()) add(item.key());
   for (const auto& item : before.items()) {
@@ -208,6 +218,17 @@ Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const
             fmt::format("{}: it is of {} data shards, expected {}", from.path, reached, spec.shards)};
   if (differs.empty()) return ok_status();
   return {Code::kUsage, fmt::format("--resume: this training is not that of {}: {}", from.path, differs)};
+}
+
+Status check_same_job(const std::string& job, const TrainSpec& spec) {
+  Json there = Json::parse(job, nullptr, false), here = Json::parse(to_text(spec));
+  if (!there.is_object()) return {Code::kModel, "what the job that is kept there was told cannot be read"};
+  for (Json* const each : {&there, &here}) {
+    for (const char* name : {"loads", "loads_state", "reached"}) each->erase(name);
+  }
+  const std::string differs = differences(there, here);
+  if (differs.empty()) return ok_status();
+  return {Code::kUsage, "this training is not that of the job that is kept there: " + differs};
 }
 
 Task<Status> load_checkpoint(ShardStore& store, ResumePoint from, std::vector<TableSpec> tables) {

@@ -36,6 +36,9 @@ Status look_at_all(ResumePoint& point);
 // kUsage, saying what differs: this training would not have come to the checkpoint's rows.
 Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const std::string& inputs);
 
+// kUsage, saying what differs: the job whose scheduler was told `job` is another one.
+Status check_same_job(const std::string& job, const TrainSpec& spec);
+
 // Loads all rows. `tables`: as the servers have them. kIo, kModel: the checkpoint cannot be read, or is
 // damaged, where that was not looked at first; some of its rows may be loaded then.
 Task<Status> load_checkpoint(ShardStore& store, ResumePoint from, std::vector<TableSpec> tables);

@@ -1,6 +1,9 @@
 // The part of TrainJob that keeps checkpoints and goes on from one.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <utility>
 
 #include "base/hint.h"
@@ -13,6 +16,23 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(100),
                    kCompleteEvery = std::chrono::milliseconds(10);
+
+Status of_state(const Status& status) {
+  return status.ok() ? status : Status(status.code(), "--state: " + status.message());
+}
+
+// By the clock of the machine, which others may have as well.
+std::int64_t milliseconds_of_day_one() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+Duration time_since(const std::string& begun) {
+  std::int64_t then = 0;
+  const auto read = std::from_chars(begun.data(), begun.data() + begun.size(), then);
+  if (read.ec != std::errc()) return {};
+  return std::max(Duration(), Duration(std::chrono::milliseconds(milliseconds_of_day_one() - then)));
+}
 
 // Whether a job whose shards begin there begins with that checkpoint.
 bool is_where(const ResumePoint& point, const std::vector<Reached>& reached, Step first) {
@@ -74,7 +94,10 @@ Status TrainJob::find_and_begin() {
 
 Status TrainJob::begin_kept(StateStore& store, KeptState& kept, bool alone) {
   if (spec().shows_passes) best_.emplace(options_, kept.before);
-  if (kept.image.empty()) return find_and_begin();
+  if (kept.image.empty()) {
+    Status begins = find_and_begin();
+    return begins.ok() ? note_begin(store, kept) : begins;
+  }
   const auto job = Scheduler::imaged(kept.image);
   if (!job) return ok_status();  // It is for whoever restores it to say so.
   const bool failed = job->stopped ? !job->stopped->ok() : alone;
@@ -85,14 +108,33 @@ Status TrainJob::begin_kept(StateStore& store, KeptState& kept, bool alone) {
             "them; expected --checkpoint DIR --resume auto to go on from its newest checkpoint, or another "
             "directory for another job"};
   }
-  if (!begins_anew) return take_up(*job, kept.reports);
+  if (!begins_anew) {
+    before_ = time_since(kept.begun);
+    return take_up(*job, kept.reports);
+  }
   if (Status status = find_and_begin(); !status.ok()) return status;
   say(TrainMessage::kNote, "the job that --state has kept is over; another one takes its place there");
-  return forget_job(store, kept);
+  if (Status status = forget_job(store, kept); !status.ok()) return status;
+  return note_begin(store, kept);
+}
+
+Status TrainJob::note_begin(StateStore& store, KeptState& kept) {
+  return of_state(note_begun(store, kept, std::to_string(milliseconds_of_day_one())));
+}
+
+// By what take_up() and the scheduler look at when its turn comes.
+Status TrainJob::check_kept(std::string_view image, std::uint32_t servers, std::uint32_t workers) {
+  const auto job = Scheduler::imaged(image);
+  if (!job || job->stopped) return ok_status();
+  if (Status same = check_same_job(job->map.job, spec()); !same.ok()) return same;
+  SchedulerOptions expected = scheduler_options(servers, workers);
+  expected.job = job->map.job;
+  return Scheduler::check_same_job(job->map, expected);
 }
 
 // Where it began is what it was told then: of what has been kept since, it has to read nothing again.
 Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports) {
+  if (Status same = of_state(check_same_job(job.map.job, spec())); !same.ok()) return same;
   const auto began = train_spec_from_text(job.map.job);
   if (!began) return began.status();
   TrainSpec& spec = inputs_->spec;

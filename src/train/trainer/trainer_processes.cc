@@ -45,7 +45,7 @@ StatePlace Trainer::Impl::state_place(const std::string& where, std::string sche
     if (given.on_progress) given.on_progress(shown);
     return !closing;
   };
-  return {where, wanted.state_tls, std::move(scheduler), wanted.standby, waiting};
+  return {where, wanted.state_tls, std::move(scheduler), wanted.standby, waiting, nullptr};
 }
 
 RemoteClusterOptions Trainer::Impl::remote(std::uint32_t servers, std::uint32_t workers) {
@@ -173,7 +173,9 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   const std::uint32_t workers = spec.exchange.empty() ? std::max(job->options().workers, 1u) : spec.shards;
   Kept kept;  // Outlives the cluster.
   if (const std::string& place = job->options().state; !place.empty()) {
-    auto opened = open_scheduler_state(state_place(place, "the scheduler at " + node.scheduler));
+    StatePlace state = state_place(place, "the scheduler at " + node.scheduler);
+    state.fits = [&](std::string_view image) { return job->check_kept(image, servers, workers); };
+    auto opened = open_scheduler_state(state);
     if (!opened) return failed(opened.status());
     kept.state = *std::move(opened);
     if (Status status = job->begin_kept(*kept.state->store, kept.state->kept, false); !status.ok())
