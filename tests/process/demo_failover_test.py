@@ -22,6 +22,7 @@ class DemoFailoverTest(ProgramTest):
         self.assertRegex(done.stdout, r"(?m)^model_digest +([0-9a-f]{16}) +\1$")
         self.assertRegex(done.stdout, r"(?m)^sha256 of rows +([0-9a-f]{16}) +\1$")
         self.assertRegex(done.stdout, r"(?m)^valid_auc +(0\.\d+) +\1$")
+        self.assertRegex(done.stdout, r"(?m)^examples +360000 +360000$")  # 18,000 in each of 20 passes.
         self.assertEqual(done.stderr.count("$ kill -9"), 2)
         self.assertRegex(done.stderr, r"key ranges go on at server-\d")
 
