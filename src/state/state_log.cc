@@ -112,7 +112,8 @@ Status StateLog::read() {
   std::erase_if(entries_, [](const auto& entry) { return entry.second.lease != 0; });
   ++revision_;
   forgotten_ = revision_;
-  return begin_anew();
+  auto staged = stage_anew();
+  return staged ? put_in_place(*std::move(staged)) : staged.status();
 }
 
 // Where whole records end.
@@ -166,12 +167,22 @@ void StateLog::note(std::span<const StateChange> changes) {
   }
 }
 
-// Makes a change that is already in memory last.
+// Makes a change that is already in memory last. A log that has no room to be written anew grows on.
 Status StateLog::write(std::span<const StateChange> changes) {
-  const bool grown = bytes_ > kGrownMin && bytes_ > 2 * base_;
-  Status status = file_ == nullptr || grown ? begin_anew() : append(changes);
-  if (!status.ok()) file_.reset();  // What a disk has of it is not known: it is not trusted again.
-  return status;
+  const bool anew = file_ == nullptr;
+  if (anew || bytes_ > anew_at_) {
+    if (auto staged = stage_anew()) {
+      Status placed = put_in_place(*std::move(staged));
+      if (!placed.ok()) file_.reset();
+      return placed;
+    } else if (anew) {
+      return staged.status();
+    }
+    anew_at_ = bytes_ + kGrownMin;
+  }
+  Status appended = append(changes);
+  if (!appended.ok()) file_.reset();  // What a disk has of it is not known: it is not trusted again.
+  return appended;
 }
 
 Status StateLog::append(std::span<const StateChange> changes) {
@@ -191,27 +202,34 @@ Status StateLog::append(std::span<const StateChange> changes) {
   return ok_status();
 }
 
-// All that there is, as the first record of a new file that takes the place of the one before.
-Status StateLog::begin_anew() {
+// All that there is, as the first record of a new file.
+Result<StateLog::Staged> StateLog::stage_anew() {
   Writer out;
   out.put(revision_).put(static_cast<std::uint32_t>(entries_.size()));
   for (const auto& [key, held] : entries_)
     put_item(out, key, held.lease != 0, &held.entry.value, held.entry.revision);
   const std::vector<std::byte> record = record_of(kLogBegin.size(), out.take());
-  const std::string staged = fmt::format("{}.{:016x}", path(), disk_.draw());
-  auto file = disk_.create(staged);
+  const std::string path = fmt::format("{}.{:016x}", this->path(), disk_.draw());
+  auto file = disk_.create(path);
   if (!file) return file.status();
   Status status = (*file)->write_at(0, std::as_bytes(std::span(kLogBegin)));
   if (status.ok()) status = (*file)->write_at(kLogBegin.size(), record);
   if (status.ok()) status = (*file)->sync();
-  if (status.ok()) status = disk_.replace(staged, path());
-  if (!status.ok()) {
-    (void)disk_.remove(staged);  // At worst it is removed when the log is opened.
-    return status;
+  if (status.ok()) return Staged{path, *std::move(file), kLogBegin.size() + record.size()};
+  (void)disk_.remove(path);  // At worst it is removed when the log is opened.
+  return status;
+}
+
+// On an error it is not known which of the two files is the log.
+Status StateLog::put_in_place(Staged staged) {
+  if (Status placed = disk_.replace(staged.path, path()); !placed.ok()) {
+    (void)disk_.remove(staged.path);
+    return placed;
   }
   if (Status kept = disk_.sync_directory(directory_); !kept.ok()) return kept;
-  file_ = *std::move(file);
-  bytes_ = base_ = kLogBegin.size() + record.size();
+  file_ = std::move(staged.file);
+  bytes_ = staged.bytes;
+  anew_at_ = std::max(kGrownMin, 2 * bytes_);
   return ok_status();
 }
 

@@ -58,7 +58,13 @@ class StateLog final : public StateStore {
   Status end_lease(StateLease lease);
   Status write(std::span<const StateChange> changes);
   Status append(std::span<const StateChange> changes);
-  Status begin_anew();
+  struct Staged {
+    std::string path;
+    std::unique_ptr<File> file;
+    std::uint64_t bytes = 0;
+  };
+  Result<Staged> stage_anew();
+  Status put_in_place(Staged staged);
   std::string path() const { return directory_ + "/log"; }
 
   Disk& disk_;
@@ -67,7 +73,7 @@ class StateLog final : public StateStore {
   std::unique_ptr<Claim> claim_;
   std::unique_ptr<File> file_;  // Null: the next change begins a new one.
   std::uint64_t bytes_ = 0;     // Of the file.
-  std::uint64_t base_ = 0;      // Of what the file began with.
+  std::uint64_t anew_at_ = 0;   // With more bytes than that the next change begins a new one, too.
   std::map<std::string, Held, std::less<>> entries_;
   std::uint64_t revision_ = 0;
   std::map<StateLease, Lease> leases_;

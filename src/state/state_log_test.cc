@@ -207,6 +207,28 @@ TEST(StateLog, IsWrittenAnewAsItGrows) {
   EXPECT_EQ((*again)->get("key")->entries.at("key").value, value + "999");
 }
 
+TEST(StateLog, GrowsOnWhereThereIsNoRoomForANewOne) {
+  SimDisk disk(1);
+  const ClockByHand clock;
+  auto log = StateLog::open(disk, "/state", clock);
+  const std::string value(10'000, 'x');
+  const auto turn = [&](int i) { return set(**log, "key" + std::to_string(i % 60), value); };
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(turn(i).ok());
+  disk.set_free_bytes(1'000'000);  // Grown to 1.2 MB it has 0.4 MB, and needs 0.6 to be written anew.
+  for (int i = 0; i < 99; ++i) ASSERT_TRUE(turn(i).ok()) << i;
+  EXPECT_GT((*log)->bytes(), 1'500'000u);
+  EXPECT_EQ(disk.list("/state")->size(), 1u);
+  EXPECT_EQ(turn(99).status().code(), Code::kIo);
+  disk.set_free_bytes(700'000);
+  ASSERT_TRUE(turn(99).ok());
+  EXPECT_LT((*log)->bytes(), 700'000u);
+  log->reset();
+  disk.set_free_bytes(1'000'000);
+  auto again = StateLog::open(disk, "/state", clock);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ((*again)->get("key")->entries.size(), 60u);
+}
+
 TEST(StateLog, ForgetsOldChangesAndSaysSo) {
   SimDisk disk(1);
   const ClockByHand clock;
