@@ -232,6 +232,11 @@ def test_errors_are_exceptions(clicks, tmp_path, monkeypatch, call, error, text)
     assert error is TypeError or isinstance(raised.value, (thalweg.Error, ValueError))
 
 
+def test_errors_are_shown_by_the_name_that_is_imported():
+    shown = subprocess.run([sys.executable, "-c", "import thalweg; thalweg.Model.load('missing')"], capture_output=True, text=True)
+    assert "\nthalweg.MissingError: " in shown.stderr
+
+
 def test_damaged_models_are_refused(clicks, tmp_path):
     thalweg.train(*clicks, out=tmp_path / "model")
     (tmp_path / "model" / "model.json").write_text("{}")

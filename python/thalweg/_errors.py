@@ -31,6 +31,9 @@ class JobError(Error, RuntimeError):
     """A node is gone, a value is not finite, a model is damaged, or a job has ended."""
 
 
+for _error in (Error, InputError, IoError, MissingError, DeadlineError, JobError):
+    _error.__module__ = "thalweg"  # Tracebacks say what users import.
+
 _OF_CODE = {"USAGE": InputError, "CONFIG": InputError, "DATA": InputError, "IO": IoError,
             "TIMEOUT": DeadlineError}
 

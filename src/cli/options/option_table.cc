@@ -116,7 +116,7 @@ constexpr OptionRow kRows[] = {
     {.name = "seed", .key = "train.seed", .type = T::kInt, .group = kTraining, .help = "Seed of everything that is drawn at random", .example = "7",
      .fallback = "1", .placeholder = "N", .low = 0, .high = kIntMax},
     {.name = "algorithm", .key = "cluster.algorithm", .type = T::kText, .group = kCluster,
-     .help = "How data shards learn together: sync, ssp:S, async, softsync:N, rudra, rudra-adv, rudra-adv*, downpour, easgd, dcasgd, dcasgd-a, local:K, fedavg, dpsgd:GRAPH or adpsgd; help explains each",
+     .help = "How data shards learn together: sync, ssp:S, max-wait:TIME, async, softsync:N, rudra, rudra-adv, rudra-adv*, backup:K, downpour, easgd, dcasgd, dcasgd-a, local:K, fedavg, dpsgd:GRAPH or adpsgd; help explains each",
      .example = "ssp:4", .placeholder = "NAME[:...]", .explain = explain_algorithms},
     {.name = "exchange", .key = "cluster.exchange", .type = T::kText, .group = kCluster,
      .help = "Which way gradients or replicas go: servers, or by a route among the workers themselves, auto, ring, tree, hierarchical, ...; dense:ROUTE takes dense tables alone that way, and leaves sparse ones to servers; unset is servers where the algorithm can",

@@ -8,6 +8,7 @@
 #include "cli/options/resolve.h"
 #include "cli/options/trainer_options.h"
 #include "cli/path_for_test.h"
+#include "train/algorithm/algorithm.h"
 
 namespace thalweg {
 namespace {
@@ -96,6 +97,15 @@ TEST_F(TrainOptions, TheHelpNamesTheDefaultsThatAreTaken) {
   EXPECT_TRUE(help_says("rank", fmt::format("unset is {}", *fm.rank)));
   EXPECT_TRUE(help_says("init-scale", fmt::format("unset is {}", fm.init_scale)));
   EXPECT_TRUE(help_says("data-shards", fmt::format("unset is {}", *fm.data_shards)));
+}
+
+TEST_F(TrainOptions, TheHelpNamesEveryAlgorithm) {
+  for (const Algorithm* algorithm : algorithms()) {
+    const std::string name(algorithm->name);
+    EXPECT_TRUE(help_says("algorithm", ' ' + name + ',') || help_says("algorithm", ' ' + name + ':') ||
+                help_says("algorithm", ' ' + name + ';'))
+        << name;
+  }
 }
 
 TEST_F(TrainOptions, PenaltiesDependOnRuleAndLossAndCanBeSwitchedOff) {

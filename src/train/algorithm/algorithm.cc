@@ -80,11 +80,15 @@ std::string range_of(const AlgorithmNumber& number) {
   return fmt::format("{}number from {} to {}", number.whole ? "whole " : "", number.low, number.high);
 }
 
+std::string_view name_of(const AlgorithmNumber& number) {
+  return number.name.empty() ? number.placeholder : number.name;
+}
+
 std::string expected(const Algorithm& algorithm) {
   std::string text = "expected " + spelling(algorithm);
   const char* joint = ", where ";
   for (const AlgorithmNumber& number : algorithm.numbers) {
-    text += fmt::format("{}{} is {}, a {}", joint, number.placeholder, number.summary, range_of(number));
+    text += fmt::format("{}{} is {}, a {}", joint, name_of(number), number.summary, range_of(number));
     joint = "; ";
   }
   return text;
@@ -215,7 +219,7 @@ std::string explain_algorithms() {
       std::string line = number.time ? fmt::format("{}, a {}", number.summary, range_of(number))
                                      : fmt::format("{}, {} to {}", number.summary, number.low, number.high);
       if (number.fallback) line += fmt::format("; unset is {:g}", *number.fallback);
-      more(number.name.empty() ? number.placeholder : number.name, line);
+      more(name_of(number), line);
     }
     more("result", algorithm->result);
     more("--combine", algorithm->combines    ? "may add up pushes on their way"

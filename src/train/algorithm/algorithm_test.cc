@@ -49,11 +49,11 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
   for (const char* numbered : {"sync:", "sync:1", "async:0"}) refused(numbered, "has nothing to set");
   for (const char* text : {"downpour:", "downpour:fetch", "downpour:fetch=0", "downpour:fetch=2,fetch=2",
                            "downpour:fetch=1.5", "downpour:pull=2", "downpour:fetch=2,"})
-    refused(text, "expected downpour:fetch=N,push=N, where N is steps from one fetch");
+    refused(text, "expected downpour:fetch=N,push=N, where fetch is steps from one fetch");
   for (const char* text : {"fedavg:C=1.1", "fedavg:C=nan", "fedavg:E=0", "fedavg:drop=1"})
     refused(text, "expected fedavg:C=X");
   for (const char* text : {"dcasgd-a:", "dcasgd-a:mean=1", "dcasgd-a:mean=-0.1", "dcasgd-a:lambda=-1"})
-    refused(text, "expected dcasgd-a:lambda=X,mean=M, where X is");
+    refused(text, "expected dcasgd-a:lambda=X,mean=M, where lambda is");
   refused("dcasgd-a:mean=1", "number from 0 to 0.999999");
   refused("dcasgd:mean=0.95", "expected dcasgd:lambda=X");
   refused("adpsgd:", "expected adpsgd[:ring|torus|exponential|complete|FILE]");
