@@ -42,7 +42,7 @@ ALLOWED['client'] = _below(5) | {'net'}
 ALLOWED['data'] = _below(2)
 ALLOWED['model'] = _below(2) | {'node'}
 ALLOWED['checkpoint'] = _below(5) | {'model'}  # What servers give out; how models keep files.
-ALLOWED['train'] = {PUBLIC, 'base', 'net', 'sim', 'client', 'data', 'model', 'checkpoint'}
+ALLOWED['train'] = {PUBLIC, 'base', 'table', 'net', 'sim', 'client', 'data', 'model', 'checkpoint'}
 ALLOWED['torch'] = {PUBLIC, 'base', 'model'}  # Loaded, not linked: nobody includes it.
 ALLOWED['cli'] = {PUBLIC, 'base', 'topology', 'exchange', 'net', 'sim', 'data', 'model', 'checkpoint', 'train'}
 

@@ -14,6 +14,7 @@
 #include "train/algorithm_plan.h"
 #include "train/report/shard_reports.h"
 #include "train/rows/key_ages.h"
+#include "train/rows/untaught_rows.h"
 #include "train/train_report.h"
 
 namespace thalweg {
@@ -361,6 +362,11 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     const auto memory = reserve(*batch);
     if (!memory) co_return memory.status();
     if (Status status = co_await receive(ask(*batch, true)); !status.ok()) co_return status;
+    std::vector<std::vector<float>> taught(tables_.size());
+    for (std::size_t t = 0; t < tables_.size(); ++t) {
+      if (without_untaught(tables_[t], batch->batch.keys(), row_spans_[t], taught[t]))
+        row_spans_[t] = taught[t];
+    }
     scores_.resize(batch->rows);
     scored = {};
     reports_.note_text(scored, source.place());
