@@ -71,7 +71,8 @@ Result<Meeting> meet_first(const GroupOptions& options, const Member& self, Inst
   const auto addresses = resolve(options.master_host, options.master_port, deadline);
   if (!addresses) return addresses.status();
   SocketAddress here = addresses->front();
-  if (options.rank > 0) {
+  const bool nobody_calls = options.size == 1 && options.listener < 0;  // Other groups may want the port.
+  if (options.rank > 0 || nobody_calls) {
     Result<SocketAddress> own = own_address_towards(here);
     if (!own) return own.status();
     here = *own;
