@@ -18,7 +18,8 @@ constexpr Duration kRedrawEvery = 100ms;
 constexpr Duration kLineEvery = 10s;
 constexpr Duration kMeasureEvery = 50ms;
 constexpr double kMemorySeconds = 10;
-constexpr double kEnoughSeconds = 1;  // Rows come in bursts: less time tells no rate.
+constexpr double kMostSecondsLeft = 1e7;  // What stands still has no estimate.
+constexpr double kEnoughSeconds = 1;      // Rows come in bursts: less time tells no rate.
 constexpr std::size_t kBarMax = 10;
 constexpr std::size_t kBarMin = 4;
 
@@ -120,6 +121,7 @@ void Progress::draw(const ProgressNumbers& numbers) {
   if (recent_seconds_ >= kEnoughSeconds) {
     rate = recent_examples_ / recent_seconds_;
     if (numbers.done && recent_done_ > 0) left = (1 - *numbers.done) * recent_seconds_ / recent_done_;
+    if (left > kMostSecondsLeft) left.reset();
   }
   // A cursor in the last column makes some terminals wrap.
   constexpr int kPlainColumns = 1000;

@@ -127,6 +127,13 @@ TEST(Progress, TheEstimateFollowsAChangeOfSpeed) {
   }
   // 0.6 done; at 0.0004 a second the rest takes 1000 s.
   EXPECT_NE(screen.written.find("60% [######----] eta 16:40"), std::string::npos) << screen.written;
+  screen.written.clear();
+  for (int i = 1; i <= 60; ++i) {
+    now = now + 10s;
+    progress.update(numbers(done, 0), now);
+  }
+  const std::size_t last = screen.written.rfind("epoch");
+  EXPECT_EQ(screen.written.find("eta", last), std::string::npos) << screen.written.substr(last);
 }
 
 }  // namespace

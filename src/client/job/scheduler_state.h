@@ -23,7 +23,7 @@ struct StatePlace {
   // While it waits, for whom; false: it need not wait any more.
   std::function<bool(Duration waited, const std::string& whom)> waiting;
   // Of a standby, once there is a job that it waits for: an error ends the wait.
-  std::function<Status(std::string_view image)> fits;
+  std::function<Status(std::string_view image)> fits = {};
 };
 
 struct SchedulerState {

@@ -22,7 +22,7 @@ Status of_state(const Status& status) {
 }
 
 // By the clock of the machine, which others may have as well.
-std::int64_t milliseconds_of_day_one() {
+std::int64_t milliseconds_of_epoch() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
@@ -31,7 +31,7 @@ Duration time_since(const std::string& begun) {
   std::int64_t then = 0;
   const auto read = std::from_chars(begun.data(), begun.data() + begun.size(), then);
   if (read.ec != std::errc()) return {};
-  return std::max(Duration(), Duration(std::chrono::milliseconds(milliseconds_of_day_one() - then)));
+  return std::max(Duration(), Duration(std::chrono::milliseconds(milliseconds_of_epoch() - then)));
 }
 
 // Whether a job whose shards begin there begins with that checkpoint.
@@ -119,7 +119,7 @@ Status TrainJob::begin_kept(StateStore& store, KeptState& kept, bool alone) {
 }
 
 Status TrainJob::note_begin(StateStore& store, KeptState& kept) {
-  return of_state(note_begun(store, kept, std::to_string(milliseconds_of_day_one())));
+  return of_state(note_begun(store, kept, std::to_string(milliseconds_of_epoch())));
 }
 
 // By what take_up() and the scheduler look at when its turn comes.
