@@ -288,16 +288,16 @@ class CheckpointsTest(ClusterJobs):
         for flags in ((), ("--processes", "--servers", "2", "--workers", "2")):
             with self.subTest(flags=flags):
                 shutil.rmtree(self.kept, ignore_errors=True)
-                self.run_job("--epochs", "3", *work, *self.keep(), *flags)
+                self.run_job("--epochs", "12", *work, *self.keep(), *flags)
                 first, second, damaged = complete_in(self.kept)
                 self.flip_a_bit("%s/step-%d.%d" % (self.kept, *damaged), 0.5)
                 job = self.start_job("--epochs", "100000", *work, *self.keep("1h"), *flags)
-                self.await_epoch(job, 5)
+                self.await_epoch(job, 14)
                 job.send_signal(signal.SIGTERM)
                 self.finish(job)
                 self.assertEqual(complete_in(self.kept)[:-1], [first, second])
                 last = complete_in(self.kept)[-1]
-                self.run_job("--epochs", str(last[0] + 2), *work, *self.keep("50-steps"), *flags)
+                self.run_job("--epochs", str(last[0] + 8), *work, *self.keep("50-steps"), *flags)
                 names = complete_in(self.kept)
                 self.assertEqual((len(names), names[0] >= last), (3, True), names)
                 for step in names:

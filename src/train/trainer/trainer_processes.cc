@@ -38,7 +38,8 @@ Status Trainer::Impl::refuse_stateless() const {
 
 StatePlace Trainer::Impl::state_place(const std::string& where, std::string scheduler) {
   const TrainerOptions& wanted = job->options();
-  const auto waiting = [this](Duration waited, const std::string& whom) {
+  const auto waiting = [this, told = !wanted.standby](Duration waited, const std::string& whom) mutable {
+    if (!std::exchange(told, true)) job->say(TrainMessage::kNote, "waiting for " + whom);
     TrainProgress shown;
     shown.elapsed = waited;
     shown.missing = whom;
