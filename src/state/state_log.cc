@@ -171,13 +171,9 @@ void StateLog::note(std::span<const StateChange> changes) {
 Status StateLog::write(std::span<const StateChange> changes) {
   const bool anew = file_ == nullptr;
   if (anew || bytes_ > anew_at_) {
-    if (auto staged = stage_anew()) {
-      Status placed = put_in_place(*std::move(staged));
-      if (!placed.ok()) file_.reset();
-      return placed;
-    } else if (anew) {
-      return staged.status();
-    }
+    auto staged = stage_anew();
+    if (staged) return put_in_place(*std::move(staged));
+    if (anew) return staged.status();
     anew_at_ = bytes_ + kGrownMin;
   }
   Status appended = append(changes);
@@ -222,6 +218,7 @@ Result<StateLog::Staged> StateLog::stage_anew() {
 
 // On an error it is not known which of the two files is the log.
 Status StateLog::put_in_place(Staged staged) {
+  file_.reset();
   if (Status placed = disk_.replace(staged.path, path()); !placed.ok()) {
     (void)disk_.remove(staged.path);
     return placed;

@@ -348,6 +348,7 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
   HeldOutSummary summary(spec_.model.loss, HeldOutSummary::kShardCellsMax);
   PreparedRef batch;
   TrainReport scored;  // Is sent once it is known whether more follows.
+  std::vector<std::vector<float>> taught(tables_.size());
   reports_.begin_pass();
   for (std::uint32_t part = 1;; ++part) {
     if (Status status = co_await prepare(source, kScoringRows, batch); !status.ok()) co_return status;
@@ -362,7 +363,6 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     const auto memory = reserve(*batch);
     if (!memory) co_return memory.status();
     if (Status status = co_await receive(ask(*batch, true)); !status.ok()) co_return status;
-    std::vector<std::vector<float>> taught(tables_.size());
     for (std::size_t t = 0; t < tables_.size(); ++t) {
       if (without_untaught(tables_[t], batch->batch.keys(), row_spans_[t], taught[t]))
         row_spans_[t] = taught[t];

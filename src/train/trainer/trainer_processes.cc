@@ -46,7 +46,7 @@ StatePlace Trainer::Impl::state_place(const std::string& where, std::string sche
     if (given.on_progress) given.on_progress(shown);
     return !closing;
   };
-  return {where, wanted.state_tls, std::move(scheduler), wanted.standby, waiting, nullptr};
+  return {where, wanted.state_tls, std::move(scheduler), wanted.standby, waiting};
 }
 
 RemoteClusterOptions Trainer::Impl::remote(std::uint32_t servers, std::uint32_t workers) {
