@@ -11,6 +11,8 @@
 #include "net/system_disk.h"
 #include "train/advice/train_advice.h"
 #include "train/algorithm_plan.h"
+#include "train/report/told_pass.h"
+#include "train/report/train_costs.h"
 #include "train/rows/key_ages.h"
 #include "train/train_plan.h"
 #include "train/warm_start/load_rows.h"
@@ -114,6 +116,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, 
   if (is_new) job->notes_ = std::move(plan->notes);
   job->inputs_ = std::move(inputs).value();
   job->tables_ = job_tables(job->spec(), *job->model_);
+  job->stage_.emplace(job->stage_of_this());
   if (given.state.empty()) {
     if (Status status = job->begin_with(*std::move(resume), passed_over); !status.ok()) return status;
   }
@@ -178,7 +181,7 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
     about.job = job.job;
     about.inputs = inputs_text();
     about.options = options_to_store();
-    const auto history = [this](std::uint32_t epoch) { return history_before(epoch); };
+    const auto history = [this](std::uint32_t pass) { return passes_.history_before(pass); };
     keeper_->follow(job, std::move(about), spec().shows_passes ? history : CheckpointKeeper::History());
   }
   job.on_event = [this](const std::string& text) {
@@ -215,7 +218,7 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status.ok()) co_return status;
     if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
     // A barrier holds nobody then: rows may be missing, unless another scheduler has closed the job later.
-    const bool may_be_whole = best_ && !options_.state.empty() && monitor_->is_scored(epoch);
+    const bool may_be_whole = stage_->best() && !options_.state.empty() && monitor_->is_scored(epoch);
     if (store.closing() && !may_be_whole) break;
     add_pass(monitor_->epoch_numbers(epoch));
     if (on_pass_) on_pass_();
@@ -227,8 +230,8 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   // After an early end the barriers of passes held nobody; by now every shard has reported all.
   if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
   if (store.closing() && !enough_) add_cut_short(epoch);
-  const bool whole = !store.closing() && !staged_;
-  const std::string bad = whole ? training_diverged(spec().model.loss, epochs_) : std::string();
+  const bool whole = !store.closing() && !stage_->is_staged();
+  const std::string bad = whole ? training_diverged(spec().model.loss, passes_.all()) : std::string();
   if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
   if (Status status = co_await save(store); !status.ok()) co_return status;
   collected_ = true;
@@ -246,9 +249,7 @@ void TrainJob::add_cut_short(std::uint32_t from) {
 
 void TrainJob::add_pass(EpochNumbers numbers) {
   numbers.ended = now();
-  const std::lock_guard lock(epochs_mutex_);
-  if (!epochs_.empty()) numbers.steps_before = epochs_.back().steps_before + epochs_.back().steps;
-  epochs_.push_back(numbers);
+  passes_.add(numbers);
 }
 
 std::vector<std::string> TrainJob::take_news() {
@@ -257,25 +258,16 @@ std::vector<std::string> TrainJob::take_news() {
 }
 
 std::size_t TrainJob::tell_epochs(std::size_t told, Cluster& cluster) {
-  std::size_t end = 0;  // More may come while these are told, and as fast.
-  {
-    const std::lock_guard lock(epochs_mutex_);
-    end = epochs_.size();
-  }
+  const std::size_t end = passes_.size();  // More may come while these are told, and as fast.
   for (; told < end; ++told) {
-    TrainEpoch epoch;
-    {
-      const std::lock_guard lock(epochs_mutex_);
-      if (epochs_[told].cut_short) break;
-      epoch = told_epoch(told);
-    }
-    epoch.costs = costs(cluster.view().counters, epoch.costs.steps);
+    const EpochNumbers numbers = passes_.at(told);
+    if (numbers.cut_short) break;
+    TrainEpoch epoch = told_pass(numbers, passes_.number(told), spec().model.loss, options_.more.metrics);
+    epoch.costs = costs_of(cluster.view().counters, epoch.costs.steps);
     if (options_.on_epoch) options_.on_epoch(epoch);
     if (!options_.after_epoch || enough_) continue;
     if (!options_.after_epoch(epoch)) enough_ = told_to_end_ = true;
-    const std::lock_guard lock(epochs_mutex_);
-    heard_ = told + 1;
-    heard_more_.notify_all();
+    passes_.note_told(told + 1);
   }
   return told;
 }
@@ -285,7 +277,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   for (const std::string& text : notes_) say(TrainMessage::kNote, text);
   bool closed = false, asked = false;
   Duration next{};
-  std::size_t told = remembered_;
+  std::size_t told = passes_.remembered();
   const auto tell_news = [this] {
     for (const std::string& text : take_news()) say(TrainMessage::kNote, text);
   };
@@ -326,7 +318,10 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   const Status status = cluster.status();
   result.complete = status.ok() && collected_;
   if (result.complete) {
-    if (best_) forget_other_bests(keeper_ != nullptr && staged_ ? staged_->kept_at : "");
+    if (stage_->best() && keeper_ != nullptr)
+      forget_other_bests();
+    else if (stage_->best())
+      stage_->forget_bests();
     if (!closed) tell_epochs(told, cluster);  // The job is over: no more come.
     sum_up(cluster.view(), closed, result);
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,12 +14,12 @@
 
 #include "client/job/job_cluster.h"
 #include "client/job/scheduler_state.h"
-#include "model/format/model_dir.h"
 #include "net/real_clock.h"
 #include "thalweg/trainer.h"
 #include "train/checkpoint/checkpoint_keeper.h"
 #include "train/checkpoint/resume.h"
-#include "train/saved/best_so_far.h"
+#include "train/report/passes.h"
+#include "train/saved/model_stage.h"
 #include "train/shard_trainer.h"
 #include "train/train_report.h"
 #include "train/warm_start/warm_start.h"
@@ -84,9 +83,8 @@ class TrainJob {
   static Status note_begin(StateStore& store, KeptState& kept);
   // The job is another scheduler's.
   Status take_up(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports);
-  // The numbers of all passes before the first: false where it does not tell of them.
-  bool remember_passes(const checkpoint::Manifest& from);
-  // These, and the best model of these passes, which a user is told of where it is gone.
+  // What is known of the passes before the first, and the best model of these, which a user is told of where
+  // it is gone.
   void go_on_with_best(const ResumePoint& from);
   // What its observer had seen to, and the best model of that.
   Status take_up_best(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports);
@@ -103,57 +101,20 @@ class TrainJob {
     if (!spec().reached.empty()) return first_open_pass(spec().reached);
     return open_pass_of(first_);
   }
-  // That of epochs_'s first.
-  std::uint32_t first_known() const { return first_epoch() - remembered_; }
-  // For who goes on from a checkpoint that shards begin again from in pass `epoch`; empty: nothing is known.
-  std::string history_before(std::uint32_t epoch);
   Task<Status> observe(ShardStore& store);
-  // A model that is written, and not seen before it is committed.
-  struct Staged {
-    std::unique_ptr<Disk> disk;
-    std::unique_ptr<ModelWriter> writer;  // Null: it is to be saved nowhere.
-    std::string place;
-    std::size_t epochs = 0;           // After so many of epochs_.
-    std::string kept_at;              // By best_, until it is copied; empty: it is not.
-    std::optional<ModelReader> kept;  // From there, once it is read.
-  };
-  // What is at `place` becomes staged_.
-  void keep_staged(std::string place, std::size_t epochs);
-  // Where best_ has that model: among other checkpoints than those that it was found beside, a copy.
-  std::string brought_along(const std::string& model, std::uint64_t pass);
-  // What the servers have does.
-  Task<Status> stage(ShardStore& store);
-  Task<Status> stage_at(ShardStore& store, const std::string& place, Staged& staged);
-  // Where another scheduler finds it.
-  Task<Status> stage_best(ShardStore& store);
-  // All but that, and but what each checkpoint's passes had come to.
-  void forget_other_bests(const std::string& place);
-  // Of staged_, which is kept: its digest and rows.
-  Status read_kept();
-  Task<Status> copy_kept(ShardStore& store);
-  static Task<Status> copy_tables(const ModelReader& from, ModelWriter& to, ShardStore& store);
-  Task<Status> stage_elsewhere(ShardStore& store, Status refused, Staged& staged);
+  ModelStage::Job stage_of_this();
+  // All but the one that is kept, and those of what each checkpoint's passes had come to.
+  void forget_other_bests();
   // Of TrainSpec::shows_passes: stages the best model so far, and ends the training once that is long ago.
   Task<Status> show_pass(ShardStore& store, std::uint32_t epoch);
-  // Waits until after_epoch has been told of all of epochs_, or the job is to end.
+  // Waits until after_epoch has been told of all passes, or the job is to end.
   Task<Status> hear(ShardStore& store);
-  // Commits staged_, or else what the servers have, unless it is worse than none.
+  // What is staged, or else what the servers have, unless it is worse than none.
   Task<Status> save(ShardStore& store);
   // Whether what is kept is worse than none, as not_kept_ then says.
   Task<Status> judge(ShardStore& store);
-  Status commit();
-  // Up to the one whose model is kept.
-  std::vector<EpochNumbers> kept_epochs() const;
+  TrainingRecord record() const;
   bool is_outdone() const;
-  Task<Status> collect(ShardStore& store, ModelWriter* writer);
-  Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
-  struct CollectedTable {
-    std::uint64_t rows = 0;      // As they are announced to the writer.
-    std::uint64_t left_out = 0;  // Rows that are 0, in tables that begin so.
-    std::uint64_t digest = 0;
-  };
-  // Does not end the writer's table.
-  Task<Status> collect_rows(ShardStore& store, TableId table, ModelWriter* writer, CollectedTable& out);
   std::map<std::string, std::string> options_to_store() const;
   std::map<std::string, double> metrics() const;
   void add_pass(EpochNumbers numbers);
@@ -162,9 +123,6 @@ class TrainJob {
   std::vector<std::string> take_news();
   // Tells of the passes behind `told` that are done; returns how many are.
   std::size_t tell_epochs(std::size_t told, Cluster& cluster);
-  HeldOutNumbers held_out_numbers(const Measured& rows) const;
-  TrainEpoch told_epoch(std::size_t index) const;
-  TrainCosts costs(const Counters& counted, std::uint64_t steps) const;
   TrainProgress progress(const ClusterView& view) const;
   void sum_up(const ClusterView& view, bool closed, TrainResult& result) const;
   void add_costs(const Counters& counted, std::uint64_t steps, TrainResult& result) const;
@@ -198,27 +156,18 @@ class TrainJob {
   std::mutex news_mutex_;          // Guards news_ and told_unread_.
   std::vector<std::string> news_;  // Of nodes that come and go, not yet told.
   bool told_unread_ = false;       // That a report was none.
-  std::mutex epochs_mutex_;        // Guards epochs_ while the job runs.
-  // Written by the observer's turns; all but epochs_ is read once the job is over.
-  std::vector<EpochNumbers> epochs_;
-  std::atomic<std::size_t> heard_{0};   // Of these, those that after_epoch was told of.
-  std::condition_variable heard_more_;  // With epochs_mutex_.
-  Instant begun_{}, trained_{};         // When all shards could read their rows, and had done all passes.
-  std::uint64_t digest_ = 0;
-  std::uint64_t model_rows_ = 0;
-  bool collected_ = false;  // The whole model, and saved if that was asked for.
-  std::optional<Staged> staged_;
-  std::optional<BestSoFar> best_;    // Where a state or checkpoints know of it.
-  std::uint32_t remembered_ = 0;     // Passes of epochs_ that a job before, with checkpoints, has made;
-  std::uint32_t shown_ = 0;          // with these, those that another scheduler's observer has seen to.
+  Passes passes_;
+  std::optional<ModelStage> stage_;
+  // Written by the observer's turns, and read once the job is over.
+  Instant begun_{}, trained_{};  // When all shards could read their rows, and had done all passes.
+  bool collected_ = false;       // The whole model, and saved if that was asked for.
+  std::uint32_t shown_ = 0;      // Passes that another scheduler's observer, or a job before, has seen to.
   std::atomic<bool> enough_{false};  // No pass was better for long, or it was told to: training ends.
   std::atomic<bool> told_to_end_{false};
   std::optional<double> save_below_;
   bool loaded_ = false;             // Before the observer came.
   std::string not_kept_;            // As TrainResult has it.
   std::optional<Measured> learnt_;  // On rows that it has learnt, where the passes' numbers were bad.
-  std::string saved_to_;            // Empty: nowhere.
-  Status saved_elsewhere_;          // Why the model is not where it was asked for, and where it is.
 };
 
 }  // namespace thalweg

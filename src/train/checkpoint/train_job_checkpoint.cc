@@ -51,6 +51,7 @@ Status TrainJob::begin_with(std::optional<ResumePoint> resume, const std::vector
     spec.loads = spec.loads_state = true;
     spec.reached = resume->manifest.reached();
     first_ = resume->manifest.step;
+    passes_.begin(first_epoch());
     notes_.push_back(fmt::format("goes on from {}, before step {}, {} rows", resume->path,
                                  checkpoint::step_text(first_), resume->manifest.rows()));
   } else {
@@ -69,9 +70,10 @@ Status TrainJob::begin_with(std::optional<ResumePoint> resume, const std::vector
   resume_ = std::move(resume);
   if (Status status = open_checkpoints(false); !status.ok()) return status;
   if (keeper_ != nullptr) keeper_->pass_over(passed_over);
-  if (spec.shows_passes && !best_ && !wanted.directory.empty()) best_.emplace(wanted.directory);
+  if (spec.shows_passes && !stage_->best() && !wanted.directory.empty())
+    stage_->keep_best(BestSoFar(wanted.directory));
   if (resume_) go_on_with_best(*resume_);
-  if (best_ && !resume_) best_->forget_others("");  // Of trainings before, which nobody goes on from.
+  if (stage_->best() && !resume_) stage_->forget_bests();  // Of trainings before, which nobody goes on from.
   return ok_status();
 }
 
@@ -93,7 +95,7 @@ Status TrainJob::find_and_begin() {
 }
 
 Status TrainJob::begin_kept(StateStore& store, KeptState& kept, bool alone) {
-  if (spec().shows_passes) best_.emplace(options_, kept.before);
+  if (spec().shows_passes) stage_->keep_best(BestSoFar(options_, kept.before));
   if (kept.image.empty()) {
     Status begins = find_and_begin();
     return begins.ok() ? note_begin(store, kept) : begins;
@@ -143,6 +145,7 @@ Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptRep
   spec.loads_state = began->loads_state;
   spec.reached = began->reached;
   first_ = job.map.first;
+  passes_.begin(first_epoch());
   loaded_ = job.loaded;
   if (spec.loads && !loaded_ && !options_.checkpoint.resume.empty()) {
     std::vector<PassedOver> passed_over;  // Whoever began the job has told of them.
@@ -155,7 +158,7 @@ Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptRep
   if (Status status = open_checkpoints(true); !status.ok()) return status;
   if (keeper_ != nullptr && !keeper_->newest().empty()) {
     const auto newest = checkpoint::open(SystemDisk(), keeper_->newest());
-    if (newest) remember_passes(*newest);
+    if (newest && spec.shows_passes) passes_.remember(history_from_text(newest->history));
   }
   return take_up_best(job, reports);
 }

@@ -14,10 +14,11 @@ std::vector<LedPulls> led_pulls(const Counters& counters) {
   return out;
 }
 
-TrainCosts costs_of(const Counters& counters) {
+TrainCosts costs_of(const Counters& counters, std::uint64_t steps) {
   std::uint64_t pulls = 0;
   for (const LedPulls& some : led_pulls(counters)) pulls += some.pulls;
   TrainCosts out;
+  out.steps = steps;
   out.bytes_pushed = counters[CounterId::kPushBytes];
   out.bytes_sent = counters[CounterId::kSentBytes];
   if (pulls > 0)

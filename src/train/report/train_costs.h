@@ -9,8 +9,8 @@
 
 namespace thalweg {
 
-// But for steps, which no node counts.
-TrainCosts costs_of(const Counters& counters);
+// Of `steps`, which no node counts.
+TrainCosts costs_of(const Counters& counters, std::uint64_t steps);
 std::vector<LedPulls> led_pulls(const Counters& counters);
 // The least lead that 99 % of the pulls do not exceed, or of pulls that are counted by powers of two the most
 // that theirs may have been.

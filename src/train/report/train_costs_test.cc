@@ -16,9 +16,9 @@ Counters counted(std::uint64_t at_0, std::uint64_t at_3, std::uint64_t at_100) {
 }
 
 TEST(TrainCosts, HaveTheMeanLeadOfAllPulls) {
-  EXPECT_EQ(costs_of(counted(3, 1, 0)).staleness_mean, 0.75);
-  EXPECT_EQ(costs_of(counted(1, 0, 1)).staleness_mean, 50);
-  EXPECT_EQ(costs_of({}).staleness_mean, 0);
+  EXPECT_EQ(costs_of(counted(3, 1, 0), 0).staleness_mean, 0.75);
+  EXPECT_EQ(costs_of(counted(1, 0, 1), 0).staleness_mean, 50);
+  EXPECT_EQ(costs_of({}, 0).staleness_mean, 0);
 }
 
 TEST(TrainCosts, TellWhat99PercentDoNotExceed) {

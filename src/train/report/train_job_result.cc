@@ -6,6 +6,7 @@
 
 #include "base/hint.h"
 #include "train/advice/train_advice.h"
+#include "train/report/told_pass.h"
 #include "train/report/train_costs.h"
 #include "train/train_job.h"
 
@@ -14,18 +15,9 @@ namespace {
 
 constexpr const char* kLostHint =
     "start the job again: what a lost node held is gone. Signal 9 that nobody sent is the kernel's when "
-    "memory "
-    "runs out, see dmesg";
-
-double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
+    "memory runs out, see dmesg";
 
 }  // namespace
-
-TrainCosts TrainJob::costs(const Counters& counted, std::uint64_t steps) const {
-  TrainCosts out = costs_of(counted);
-  out.steps = steps;
-  return out;
-}
 
 TrainProgress TrainJob::progress(const ClusterView& view) const {
   const TrainNumbers numbers = monitor_->numbers();
@@ -33,9 +25,9 @@ TrainProgress TrainJob::progress(const ClusterView& view) const {
   p.epoch = numbers.epoch + 1;
   p.examples = numbers.examples;
   if (numbers.done >= 0) p.done = numbers.done;
-  if (numbers.last.weight > 0) p.train_loss = mean(numbers.last);
+  if (numbers.last.weight > 0) p.train_loss = mean_loss(numbers.last);
   if (spec().model.loss == Loss::kLogistic && std::isfinite(numbers.sampled_auc)) p.auc = numbers.sampled_auc;
-  p.costs = costs(view.counters, numbers.steps);
+  p.costs = costs_of(view.counters, numbers.steps);
   p.workers_alive = view.workers;
   p.servers_alive = view.servers;
   return p;
@@ -45,37 +37,15 @@ std::map<std::string, double> TrainJob::metrics() const {
   std::map<std::string, double> out;
   const TrainNumbers numbers = monitor_->numbers();
   out["examples"] = static_cast<double>(numbers.examples);
-  if (numbers.last.weight > 0) out["train_loss"] = mean(numbers.last);
-  if (numbers.progressive.weight > 0) out["progressive_loss"] = mean(numbers.progressive);
-  const auto kept = kept_epochs();
+  if (numbers.last.weight > 0) out["train_loss"] = mean_loss(numbers.last);
+  if (numbers.progressive.weight > 0) out["progressive_loss"] = mean_loss(numbers.progressive);
+  const auto kept = stage_->passes();
   if (kept.empty() || !kept.back().has_valid) return out;
   const Loss loss = spec().model.loss;
   for (const Metric* metric : thalweg::metrics(options_.more.metrics)) {
     if (metric->told(loss) < Told::kEachPass) continue;
     out[fmt::format("valid_{}", metric->name)] = metric->value(loss, kept.back().valid);
   }
-  return out;
-}
-
-HeldOutNumbers TrainJob::held_out_numbers(const Measured& rows) const {
-  const Loss loss = spec().model.loss;
-  const auto value = [&](const Metric& metric) { return metric.value(loss, rows); };
-  HeldOutNumbers out{rows.sums.rows, value(kLogLoss), value(kAuc), value(kRmse), value(kCalibration), {}};
-  for (const Metric* metric : thalweg::metrics(options_.more.metrics)) {
-    if (metric->told(loss) != Told::kNoOne) out.metrics[std::string(metric->name)] = value(*metric);
-  }
-  return out;
-}
-
-TrainEpoch TrainJob::told_epoch(std::size_t index) const {
-  const EpochNumbers& numbers = epochs_[index];
-  TrainEpoch out;
-  out.number = first_known() + static_cast<std::uint32_t>(index) + 1;
-  out.examples = numbers.rows;
-  out.seconds = std::chrono::duration<double>(numbers.ended - Instant{}).count();
-  out.costs.steps = numbers.steps_before + numbers.steps;
-  out.train_loss = mean(numbers.train);
-  if (numbers.has_valid) out.held_out = held_out_numbers(numbers.valid);
   return out;
 }
 
@@ -87,32 +57,34 @@ Status TrainJob::outcome(const Status& of_cluster, bool closed) const {
   if (!of_cluster.ok()) return with_cause(of_cluster, inputs_->train.get());
   if (!collected_)
     return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};
-  if (!saved_elsewhere_.ok()) return saved_elsewhere_;
+  if (!stage_->saved_elsewhere().ok()) return stage_->saved_elsewhere();
   if (closed) {
     return {Code::kAborted, options_.out.empty() ? "interrupted; without --out nothing is saved"
                                                  : "interrupted; what was learnt so far is saved"};
   }
   // The model is saved: it may do better on rows that are like those it was trained on.
-  const auto held_out = on_held_out_rows(spec().model.loss, kept_epochs());
+  const auto held_out = on_held_out_rows(spec().model.loss, stage_->passes());
   const std::string text = held_out ? diverged(*held_out) : std::string();
   return text.empty() ? ok_status() : with_cause({Code::kNonFinite, text}, inputs_->train.get());
 }
 
 void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result) const {
   const TrainNumbers numbers = monitor_->numbers();
-  result.model = saved_to_;
-  result.model_digest = digest_;
-  result.model_rows = model_rows_;
+  result.model = stage_->saved_to();
+  result.model_digest = stage_->digest();
+  result.model_rows = stage_->rows();
   result.examples = numbers.examples;
   result.skipped_rows = numbers.skipped_rows;
-  result.train_loss = mean(numbers.last);
-  result.progressive_loss = mean(numbers.progressive);
-  for (std::size_t e = 0; e < epochs_.size(); ++e) result.epochs.push_back(told_epoch(e));
+  result.train_loss = mean_loss(numbers.last);
+  result.progressive_loss = mean_loss(numbers.progressive);
+  for (std::size_t i = 0; i < passes_.all().size(); ++i) {
+    result.epochs.push_back(
+        told_pass(passes_.all()[i], passes_.number(i), spec().model.loss, options_.more.metrics));
+  }
   const double trained_s = std::chrono::duration<double>(trained_ - begun_).count();
   if (trained_s > 0) result.samples_per_second = static_cast<double>(numbers.examples) / trained_s;
-  const auto kept = kept_epochs();
-  if (!kept.empty() && !kept.back().cut_short)
-    result.kept_epoch = first_known() + static_cast<std::uint32_t>(kept.size());
+  const auto kept = stage_->passes();
+  if (!kept.empty() && !kept.back().cut_short) result.kept_epoch = passes_.number(kept.size() - 1);
   result.not_kept = not_kept_;
   if (!kept.empty() && kept.back().has_valid) {
     const Measured& valid = kept.back().valid;
@@ -120,14 +92,15 @@ void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result)
     if (const double accuracy = kAccuracy.value(spec().model.loss, valid); !std::isnan(accuracy))
       result.valid_accuracy = accuracy;
   }
-  if (const auto best = best_epoch(spec().model.loss, epochs_)) result.best_epoch = first_known() + *best + 1;
+  if (const auto best = best_epoch(spec().model.loss, passes_.all()))
+    result.best_epoch = passes_.number(*best);
   result.failovers = view.failovers;
   add_costs(view.counters, numbers.steps, result);
   add_words(closed, result);
 }
 
 void TrainJob::add_costs(const Counters& counted, std::uint64_t steps, TrainResult& result) const {
-  const TrainCosts all = costs(counted, steps);
+  const TrainCosts all = costs_of(counted, steps);
   result.steps = all.steps;
   result.pushes_dropped = counted[CounterId::kPushesDropped];
   result.pushed_bytes = all.bytes_pushed;
@@ -144,13 +117,14 @@ void TrainJob::add_costs(const Counters& counted, std::uint64_t steps, TrainResu
 
 void TrainJob::add_words(bool closed, TrainResult& result) const {
   const Loss loss = spec().model.loss;
-  const auto kept = kept_epochs();
+  const auto kept = stage_->passes();
   const bool measured = !kept.empty() && kept.back().has_valid;
-  const bool whole = !closed && (epochs_.empty() || !epochs_.back().cut_short);
-  if (kept.size() < epochs_.size())
+  const std::vector<EpochNumbers>& all = passes_.all();
+  const bool whole = !closed && (all.empty() || !all.back().cut_short);
+  if (kept.size() < all.size())
     result.notes.push_back(fmt::format("the model is that of epoch {}, which was best on held-out rows",
-                                       first_known() + kept.size()));
-  else if (std::string text = overfitted(loss, epochs_); !text.empty())
+                                       passes_.first() + kept.size()));
+  else if (std::string text = overfitted(loss, all); !text.empty())
     result.notes.push_back(std::move(text));
   std::vector<std::string> warnings;
   if (measured) warnings.push_back(one_label(loss, kept.back().valid));
