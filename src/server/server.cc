@@ -12,7 +12,10 @@ namespace thalweg {
 using News = cluster::Membership::News;
 
 Server::Server(ServerOptions options)
-    : options_(std::move(options)), member_(Role::kServer, options_.member), work_(options_.store_cut) {}
+    : options_(std::move(options)),
+      member_(Role::kServer, options_.member),
+      copies_out_(ranges_to_copy(), outbox_, options_.copy_piece_bytes),
+      work_(options_.store_cut) {}
 
 Frame Server::answer_to(const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
                         std::uint8_t flags) {
@@ -76,7 +79,7 @@ void Server::on_time(Instant now, Transport& out) {
   now_ = now;
   if (now >= member_.next_deadline()) {
     member_.speak(now, counters(), out);
-    if (!joined_.empty() && !finished()) tell_joined(out);  // It may have been lost on the way.
+    if (copies_in_.any_joined() && !finished()) tell_joined(out);  // It may have been lost on the way.
   }
   if (now >= outbox_.next_deadline() && !finished()) send_entries(out);
   if (now >= closes_at_) close_expired(out);
@@ -265,7 +268,7 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   closes_at_ = std::min(closes_at_, (*host)->closes_at(now_));
   collect_cut();
   answer_waiting(**host, out);
-  if (!unsent_.empty()) send_copies(out);
+  if (!copies_out_.is_done()) send_copies(out);
 }
 
 void Server::on_pull(NodeId from, Frame frame, Transport& out) {

@@ -15,8 +15,10 @@
 #include "cluster/membership.h"
 #include "cluster/stale_notices.h"
 #include "node/node.h"
-#include "replication/copy_window.h"
 #include "replication/outbox.h"
+#include "server/chain/copies_in.h"
+#include "server/chain/copies_out.h"
+#include "server/chain/range_of.h"
 #include "server/cut.h"
 #include "server/table_host.h"
 #include "wire/messages.h"
@@ -40,6 +42,8 @@ struct ServerOptions {
 class Server final : public Node {
  public:
   explicit Server(ServerOptions options);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
 
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
@@ -61,7 +65,7 @@ class Server final : public Node {
   Counters counters() const;
 
   // Ranges that a map has given to others, with all that was known of them, until they are fetched.
-  using GivenUp = std::map<std::pair<TableId, RangeId>, RangeState>;
+  using GivenUp = std::map<RangeOf, RangeState>;
   const GivenUp& given_up() const { return given_up_; }
   // Precondition: given_up() has it.
   RangeState fetch(TableId table, RangeId range) { return given_up_.extract({table, range}).mapped(); }
@@ -123,7 +127,7 @@ class Server final : public Node {
   std::optional<replication::StreamId> previous_of(TableId table, RangeId range) const;
   // Whether nothing of these ranges is committed before who comes next has it. Precondition: somebody does.
   bool awaits_next(TableId table, RangeSpan ranges) const;
-  std::pair<TableId, RangeId> unit_of(std::uint32_t lineage) const;
+  RangeOf unit_of(std::uint32_t lineage) const;
   std::uint32_t lineage_of(TableId table, RangeId range) const;
   bool takes_from(NodeId from, const FrameHeader& head) const;
   Status replay(const Frame& entry);
@@ -138,35 +142,10 @@ class Server final : public Node {
   void feed_cut();
   void forget_cut(Transport& out);
   void report_checkpoint(Transport& out) const;
-  using RangeOf = std::pair<TableId, RangeId>;
-  // A copy on its way: what is known of the range, its rows, what these come to, and what is known then.
-  struct Unsent {
-    RangeOf range;
-    std::uint32_t joining = 0;
-    enum class Next { kKnown, kRows, kDigests } next = Next::kKnown;
-    std::uint64_t from = 0;  // The next row.
-  };
   void follow_joins(Transport& out);
   void send_copies(Transport& out);
-  // Whether an attempt to join has brought any of it.
-  bool has_of(RangeOf range, std::uint32_t attempt) const;
-  static Unsent going_on(const std::deque<Unsent>& before, Unsent unsent);
-  // Where this server has a range of whose chain it is.
-  TableHost& host_of(RangeOf range) const;
-  // Whether that was all.
-  bool send_piece(Unsent& unsent);
-  void send_known(const Unsent& unsent, const CopyState& known, std::uint8_t flags);
-  void add_piece(const Unsent& unsent, Frame piece, std::size_t bytes);
-  NodeId joiner_of(RangeOf range) const { return next_of(range.first, only(range.second))->server; }
-  replication::CopyWindow& window_to(NodeId joiner);
-  std::size_t under_way_to(NodeId joiner) const;
-  // For what joiners have been sent, where that is all that an attempt brings them from here.
-  void vouch();
+  CopiesOut::Ranges ranges_to_copy();
   Status take_piece(NodeId from, const Frame& piece);
-  struct Arriving;
-  Status take_rows(Arriving& arriving, TableHost& host, const Frame& piece);
-  Status take_known(Arriving& arriving, TableHost& host, const Frame& piece);
-  void take_vouched(const FrameHeader& head);
   // Whether nothing of what this server gets behind that one is still on its way.
   bool has_all_of(NodeId sender) const;
   void tell_joined(Transport& out) const;
@@ -199,33 +178,8 @@ class Server final : public Node {
   std::map<replication::StreamId, Inbound> inbound_;
   void hand_on(Inbound::Passed& passed, Frame entry);
 
-  // Of chains that this server joins: by which attempt, by which it has got the copy, and what has come of
-  // it.
-  std::map<RangeOf, std::uint32_t> joining_, joined_;
-  struct Arriving {
-    std::uint32_t joining = 0;
-    std::vector<std::byte> bytes;  // Of what is known besides rows.
-    bool begun = false;
-    std::uint64_t compared = 0;  // Rows before this one have been.
-    bool whole = false;          // Which counts once the sender vouches for it.
-  };
-  std::map<RangeOf, Arriving> arriving_;
-  // Of chains that others join behind this server: by which attempt they have been sent a copy, who has yet
-  // to be, and what of that is not acknowledged.
-  struct Copied {
-    std::uint32_t joining = 0;
-    bool vouched = false;  // What changes from now on is awaited, as by any copy.
-  };
-  std::map<RangeOf, Copied> sent_;
-  std::deque<Unsent> unsent_;
-  struct Sending {
-    replication::StreamId to;
-    std::uint64_t position = 0;  // In outbox_.
-    std::size_t bytes = 0;
-    Instant at;
-  };
-  std::deque<Sending> sending_;
-  std::map<NodeId, replication::CopyWindow> windows_;
+  CopiesIn copies_in_;
+  CopiesOut copies_out_;
 
   struct Committing {
     std::uint64_t position = 0;  // In outbox_.

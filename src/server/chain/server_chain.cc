@@ -79,15 +79,13 @@ bool Server::awaits_next(TableId table, RangeSpan ranges) const {
   const PlacedRun& run = map().placement[table.value].run_of(RangeId{ranges.begin});
   if (run.joining == 0 || run.in_sync().back() != self()) return true;
   for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
-    const auto copied = sent_.find({table, RangeId{range}});
-    if (copied != sent_.end() && copied->second.joining == run.joining && copied->second.vouched)
-      return !THALWEG_BUG(kJoinerNotAwaited);
+    if (copies_out_.has_vouched({table, RangeId{range}}, run.joining)) return !THALWEG_BUG(kJoinerNotAwaited);
   }
   return false;
 }
 
 // The first range of its unit.
-std::pair<TableId, RangeId> Server::unit_of(std::uint32_t lineage) const {
+RangeOf Server::unit_of(std::uint32_t lineage) const {
   const TableId table{static_cast<std::uint16_t>(lineage >> 16)};
   return {table, RangeId{units_[table.value][lineage & 0xffff].begin}};
 }
