@@ -273,15 +273,6 @@ TEST(BadRows, FeaturesBeyondABoundAreNamed) {
   EXPECT_EQ(batch.keys, (std::vector<Key>{2, 11, 0}));
 }
 
-TEST(BadRows, Utf16IsNamed) {
-  const TemporaryFolder directory;
-  const auto data = DataSet::open(files({directory.write("a.csv", std::string("\xff\xfe"
-                                                                              "a\0,\0",
-                                                                              6))}));
-  ASSERT_FALSE(data);
-  EXPECT_NE(data.status().message().find("is UTF-16"), std::string::npos) << data.status().message();
-}
-
 TEST(BadRows, SkippedOnesAreCountedUpToALimit) {
   const TemporaryFolder directory;
   const std::string path = directory.write("a", "1 1:1\nbad\n2 2:1\n3 x\n4 4:1\n");

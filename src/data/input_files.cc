@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "data/idx.h"
+#include "data/reader/not_text.h"
 #include "data/text_windows.h"
 
 namespace thalweg {
@@ -61,17 +62,7 @@ Status check_head(const InputFile& file) {
   if (file.head.size() >= kIdxMagicBytes && is_idx_labels(file.head.data())) {
     return {Code::kData, file.path + ": holds labels alone; expected the file of images beside it"};
   }
-  const std::size_t nul = file.head.find('\0');
-  if (nul == std::string::npos) return {};
-  if (file.head.starts_with("\xff\xfe") || file.head.starts_with("\xfe\xff")) {
-    return {Code::kData, file.path +
-                             ": is UTF-16, as spreadsheets write it, expected UTF-8 text\nhint: iconv -f "
-                             "UTF-16 -t UTF-8 FILE | thalweg ... - reads it, or save it as CSV in UTF-8"};
-  }
-  const std::string_view before(file.head.data(), nul);
-  const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0.
-  return {Code::kData, fmt::format("{}:{}:{}: saw \"\\x00\", expected text (is it a binary file?)", file.path,
-                                   std::count(before.begin(), before.end(), '\n') + 1, nul - line_begin + 1)};
+  return check_text(file.path, file.head);
 }
 
 Result<InputFile> open_input_file(const std::string& path, const TextWindows& text,
