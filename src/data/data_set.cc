@@ -370,12 +370,14 @@ std::string DataSet::lack_of_rows(const InputFile& file, bool header) const {
 std::vector<std::string> DataSet::paths() const { return paths_; }
 
 std::string DataSet::description() const {
+  constexpr std::size_t kColumnsShown = 40;
   std::string text(format_->name);
   if (!format_->columns) return text;
-  text += fmt::format(", {} columns:", columns_.list.size());
-  for (const Column& c : columns_.list) {
-    text += fmt::format("{} {}:{}", &c == columns_.list.data() ? "" : ",", c.name, column_kind_text(c));
-  }
+  const std::vector<Column>& list = columns_.list;
+  text += fmt::format(", {} columns:", list.size());
+  for (std::size_t c = 0; c < std::min(list.size(), kColumnsShown); ++c)
+    text += fmt::format("{} {}:{}", c == 0 ? "" : ",", list[c].name, column_kind_text(list[c]));
+  if (list.size() > kColumnsShown) text += fmt::format(" and {} more", list.size() - kColumnsShown);
   return text;
 }
 

@@ -103,5 +103,15 @@ TEST(Split, AFullDiskIsAnError) {
   EXPECT_EQ(report.status().code(), Code::kIo);
 }
 
+TEST(Summary, OfManyColumnsOneLineHasTheFirst) {
+  const TemporaryFolder directory;
+  std::string header = "label", row = "1";
+  for (int c = 0; c < 10000; ++c) header += ",c" + std::to_string(c), row += ",0.5";
+  const std::string text =
+      open_data(files({directory.write("a.csv", header + "\n" + row + "\n")}))->description();
+  EXPECT_TRUE(text.starts_with("csv, 10001 columns: label:label, c0:num, ")) << text;
+  EXPECT_TRUE(text.ends_with(", c38:num and 9961 more")) << text;
+}
+
 }  // namespace
 }  // namespace thalweg
