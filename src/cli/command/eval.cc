@@ -11,10 +11,10 @@
 #include "cli/score/compared_models.h"
 #include "cli/score/row_groups.h"
 #include "cli/score/scored_rows.h"
+#include "cli/score/shown_bins.h"
 #include "cli/view/output.h"
 #include "model/metric/group_rows.h"
 #include "model/metric/metric.h"
-#include "model/metric/reliability.h"
 #include "train/advice/train_advice.h"
 
 namespace thalweg {
@@ -102,39 +102,18 @@ void tell_of_groups(const Options& options, GroupRows& rows, Output& out, ordere
   json["groups"] = std::move(all);
 }
 
-void tell_of_bins(const Options& options, ExactAuc& rows, Output& out, ordered_json& json) {
-  ordered_json all = ordered_json::array();
-  out.human(fmt::format("\n{:>12} {:>16} {:>12}\n", "rows", "mean prediction", "mean label"));
-  for (const ReliabilityBin& bin :
-       reliability_bins(rows, static_cast<std::size_t>(options.integer("bins")))) {
-    out.human(fmt::format("{:>12} {:>16.6f} {:>12.6f}\n", bin.rows, bin.prediction, bin.label));
-    all.push_back({{"rows", bin.rows},
-                   {"weight", bin.weight},
-                   {"mean_prediction", number_or_null(bin.prediction)},
-                   {"mean_label", number_or_null(bin.label)}});
-  }
-  json["bins"] = std::move(all);
-}
-
 Status check_asked(const Options& options, const ModelSpec& model) {
-  if (options.has("bins") && model.loss != Loss::kLogistic) {
-    return {Code::kUsage,
-            fmt::format("--bins is of probabilities, and the model's loss is {}", loss_name(model.loss))};
-  }
   if (options.has("by") && !is_of_score(model.loss)) {
     return {Code::kUsage,
             fmt::format("--by compares scores, and the model's loss is {}", loss_name(model.loss))};
   }
-  return ok_status();
+  return check_bins(options, model.loss);
 }
 
 Status run_eval(const Options& options, Output& out) {
   const std::vector<std::string> models = options.texts("models");
   if (models.empty()) return no_model();
-  if (models.size() > 1) {
-    if (!options.has("bins")) return compare_models(options, models, out);
-    return {Code::kUsage, "--bins is of one model, expected --model DIR once"};
-  }
+  if (models.size() > 1) return compare_models(options, models, out);
   const Result<std::unique_ptr<RowScorer>> scorer =
       RowScorer::open(options, models.front(), {.labels = true, .lines = options.has("by")});
   if (!scorer) return scorer.status();
@@ -165,7 +144,10 @@ Status run_eval(const Options& options, Output& out) {
     if (metric->told(loss) >= Told::kEval) out.human(line_of(metric->name, value));
   }
   if (options.has("by")) tell_of_groups(options, kept.groups, out, json);
-  if (options.has("bins")) tell_of_bins(options, kept.auc, out, json);
+  if (options.has("bins")) {
+    out.human("\n");
+    json["bins"] = tell_of_bins(options, kept.auc, out);
+  }
   json["seconds"] = scored.seconds;
   out.json(json);
   return ok_status();

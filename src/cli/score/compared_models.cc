@@ -11,6 +11,7 @@
 
 #include "cli/score/row_groups.h"
 #include "cli/score/scored_rows.h"
+#include "cli/score/shown_bins.h"
 #include "model/metric/group_bootstrap.h"
 #include "model/metric/paired_bootstrap.h"
 
@@ -52,6 +53,7 @@ Result<std::vector<Contender>> open_contenders(const Options& options,
       return Status(Code::kUsage,
                     fmt::format("{}: models of loss {} are measured one by one", directory, loss_name(loss)));
     }
+    if (Status status = check_bins(options, loss); !status.ok()) return status;
     if (!all.empty() && loss != all.front().scorer->predictor().spec().loss) {
       return Status(Code::kUsage,
                     fmt::format("{} and {} are of different losses", all.front().directory, directory));
@@ -199,6 +201,10 @@ Status compare_models(const Options& options, const std::vector<std::string>& di
   ordered_json json = {{"examples", scored.rows}, {"skipped_rows", scored.skipped}};
   if (grouping) json["groups"] = add_groups(options, *all, table, out);
   json["models"] = table.models();
+  for (std::size_t m = 0; options.has("bins") && m < all->size(); ++m) {
+    out.human(fmt::format("\n{}\n", (*all)[m].directory));
+    json["models"][m]["bins"] = tell_of_bins(options, (*all)[m].auc, out);
+  }
   json["resamples"] = kResamples;
   json["seconds"] = scored.seconds;
   out.json(json);

@@ -155,6 +155,18 @@ TEST_F(Scoring, EvalShowsReliabilityBins) {
   EXPECT_NE(out_.find("2         0.731059     0.500000\n"), out_.npos) << out_;
 }
 
+TEST_F(Scoring, EvalShowsReliabilityBinsOfEachModel) {
+  save(folder_ / "other", 3.0f);
+  const std::string other = " --model " + (folder_ / "other") + " ";
+  ASSERT_EQ(run("eval --json --bins 2 --model " + (folder_ / "other") + " " + rows_), 0) << err_;
+  const auto alone = json()["bins"];
+  ASSERT_EQ(run("eval --json --bins 2 --model " + model_ + other + rows_), 0) << err_;
+  EXPECT_EQ(json()["models"][0]["bins"][0]["mean_label"], 0.5);
+  EXPECT_EQ(json()["models"][1]["bins"], alone);
+  ASSERT_EQ(run("eval --bins 2 --model " + model_ + other + rows_), 0) << err_;
+  EXPECT_NE(out_.find("\n\n" + (folder_ / "other") + "\n        rows"), out_.npos) << out_;
+}
+
 TEST_F(Scoring, EvalComparesModelsOnTheSameRows) {
   save(folder_ / "other", 3.0f);
   std::string text;
@@ -189,7 +201,6 @@ TEST_F(Scoring, EvalComparesModelsOnTheSameRows) {
   ASSERT_EQ(run("eval " + models + rows_), 0) << err_;
   EXPECT_NE(out_.find("\nlogloss            " + model_), out_.npos) << out_;
   EXPECT_EQ(run("eval " + models + "- <" + rows_), 2);
-  EXPECT_EQ(run("eval --bins 3 " + models + rows_), 2);
   EXPECT_EQ(run("predict " + models + rows_), 2);
 }
 
