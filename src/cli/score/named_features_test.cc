@@ -159,6 +159,18 @@ TEST_F(NamedFeatures, PruningLeavesOutWhatHardlyCounts) {
   EXPECT_EQ(run("model prune " + model_), 2);
 }
 
+TEST_F(NamedFeatures, AgesOfPrunedFeaturesGoWithThem) {
+  const std::string model = trained("--expire-after 1000");
+  ASSERT_EQ(run("model inspect --json " + model), 0) << err_;
+  const auto rows = json()["tables"][1]["rows"].get<std::uint64_t>();
+  ASSERT_EQ(json()["tables"][2]["rows"], rows);
+  ASSERT_EQ(run("model prune --json --below 1e30 -o " + model + " " + model), 0) << err_;
+  EXPECT_EQ(json()["removed"], rows);
+  EXPECT_EQ(json()["model_rows"], 0);
+  ASSERT_EQ(run("model inspect --json " + model), 0) << err_;
+  EXPECT_EQ(json()["tables"][2]["rows"], 0) << "of ages";
+}
+
 TEST(TopFeatures, KeepTheHighestEachOnce) {
   TopFeatures top(2);
   for (const int rank : {3, 1, 4, 1, 5, 4}) {

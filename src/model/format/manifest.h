@@ -29,6 +29,9 @@ struct TableManifest {
   bool operator==(const TableManifest&) const = default;
 };
 
+// The table behind the model's own that says when keys were last learnt, where keys expire.
+inline constexpr std::string_view kAgesTable = "ages";
+
 // A file that was learnt from.
 struct TrainedFile {
   std::string name;

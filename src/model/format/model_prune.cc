@@ -10,44 +10,81 @@
 namespace thalweg {
 namespace {
 
+bool has_ages(const TableManifest& table) { return table.spec.name == kAgesTable; }
+
 bool is_to_stay(std::span<const float> row, float below) {
   return std::any_of(row.begin(), row.end(),
                      [&](float value) { return value != 0 && !(std::abs(value) < below); });
 }
 
-// keep(key or row number as it is written, row with state) of each row that is left.
-template <class Keep>
-Status for_rows_left(const ModelReader& model, std::size_t table, float below, Keep keep) {
+// stays(key or row number as it is written, row without state) of each row, and keep(the same, with state) of
+// those that are left.
+template <class Stays, class Keep>
+Status for_rows_left(const ModelReader& model, std::size_t table, const Stays& stays, Keep keep) {
   const TableSpec& spec = model.manifest().tables[table].spec;
   const bool sparse = spec.kind == TableSpec::Kind::kSparse;
   return model.scan(table, true, [&](const StoredRows& block) -> Status {
     for (std::size_t i = 0; i < block.keys.size(); ++i) {
+      const std::uint64_t key = sparse ? place(block.keys[i]) : block.keys[i];
       const std::span<const float> row = block.rows.subspan(i * block.width, block.width);
-      if (sparse && !is_to_stay(row.first(spec.dim), below)) continue;
-      if (Status status = keep(sparse ? place(block.keys[i]) : block.keys[i], row); !status.ok())
-        return status;
+      if (!stays(key, row.first(spec.dim))) continue;
+      if (Status status = keep(key, row); !status.ok()) return status;
     }
     return ok_status();
   });
 }
 
-Status prune_table(const ModelReader& model, std::size_t table, float below, ModelWriter& writer,
-                   Pruned& out) {
+// keep(key): of each row that is left. Returns how many are.
+template <class Stays, class Keep>
+Result<std::uint64_t> prune_table(const ModelReader& model, std::size_t table, const Stays& stays,
+                                  ModelWriter& writer, Keep keep) {
   const TableManifest& stored = model.manifest().tables[table];
   std::uint64_t left = 0;
-  Status status = for_rows_left(model, table, below, [&](std::uint64_t, std::span<const float>) {
+  Status status = for_rows_left(model, table, stays, [&](std::uint64_t, std::span<const float>) {
     ++left;
     return ok_status();
   });
   if (!status.ok()) return status;
   if (status = writer.begin_table(stored.spec, left, stored.spec.dim + stored.state_floats); !status.ok())
     return status;
-  status = for_rows_left(model, table, below, [&](std::uint64_t key, std::span<const float> row) {
+  status = for_rows_left(model, table, stays, [&](std::uint64_t key, std::span<const float> row) {
+    keep(key);
     return writer.append({&key, 1}, row);
   });
+  if (status.ok()) status = writer.end_table();
   if (!status.ok()) return status;
-  if (stored.spec.kind == TableSpec::Kind::kSparse) out.rows += left, out.removed += stored.rows - left;
-  return writer.end_table();
+  return left;
+}
+
+// All tables but that of ages, and of that the rows of keys that are left elsewhere.
+Status prune_tables(const ModelReader& model, float below, ModelWriter& writer, Pruned& out) {
+  const std::vector<TableManifest>& tables = model.manifest().tables;
+  const bool aged = std::any_of(tables.begin(), tables.end(), has_ages);
+  std::vector<std::uint64_t> keys;  // That are left, where ages are asked for.
+  for (std::size_t table = 0; table < tables.size(); ++table) {
+    if (has_ages(tables[table])) continue;
+    const bool sparse = tables[table].spec.kind == TableSpec::Kind::kSparse;
+    const auto left = prune_table(
+        model, table,
+        [&](std::uint64_t, std::span<const float> row) { return !sparse || is_to_stay(row, below); }, writer,
+        [&](std::uint64_t key) {
+          if (sparse && aged) keys.push_back(key);
+        });
+    if (!left) return left.status();
+    if (sparse) out.rows += *left, out.removed += tables[table].rows - *left;
+  }
+  std::sort(keys.begin(), keys.end());
+  for (std::size_t table = 0; table < tables.size(); ++table) {
+    if (!has_ages(tables[table])) continue;
+    const auto left = prune_table(
+        model, table,
+        [&](std::uint64_t key, std::span<const float>) {
+          return std::binary_search(keys.begin(), keys.end(), key);
+        },
+        writer, [](std::uint64_t) {});
+    if (!left) return left.status();
+  }
+  return ok_status();
 }
 
 }  // namespace
@@ -65,9 +102,7 @@ Result<Pruned> prune_model(const ModelReader& model, float below, Disk& disk,
   const auto writer = ModelWriter::create(disk, destination);
   if (!writer) return writer.status();
   Pruned out;
-  for (std::size_t table = 0; table < manifest.tables.size(); ++table) {
-    if (Status status = prune_table(model, table, below, **writer, out); !status.ok()) return status;
-  }
+  if (Status status = prune_tables(model, below, **writer, out); !status.ok()) return status;
   const Result<std::uint64_t> digest =
       (*writer)->commit(manifest.model, manifest.options, manifest.metrics, manifest.training);
   if (!digest) return digest.status();

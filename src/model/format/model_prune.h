@@ -17,7 +17,7 @@ struct Pruned {
 };
 // Writes `model` to `destination`, which may be its own directory, without rows of sparse tables whose floats
 // are all 0 or nearer to it than `below`; a key that a table does not have counts as 0. What is left has its
-// optimizer state. Memory does not grow with the model.
+// optimizer state and, where keys expire, its ages. Memory grows with the model only there, by 8 bytes a row.
 Result<Pruned> prune_model(const ModelReader& model, float below, Disk& disk, const std::string& destination);
 
 }  // namespace thalweg

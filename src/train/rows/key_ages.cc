@@ -29,7 +29,7 @@ std::vector<TableSpec> job_tables(const TrainSpec& spec, const Model& model) {
     return table.kind == TableSpec::Kind::kSparse;
   });
   TableSpec ages;
-  ages.name = "ages";
+  ages.name = kAgesTable;
   ages.kind = TableSpec::Kind::kSparse;
   ages.dim = kAgeFloats;
   ages.ranges = of_keys->ranges;
