@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/hint.h"
 #include "base/mix.h"
 #include "model/format/model_dir.h"
 
@@ -16,10 +17,10 @@ Result<Manifest> read_manifest(const Disk& disk, const std::string& directory) {
   const Result<Entry> place = disk.look(directory);
   if (!place) return place.status();
   if (*place != Entry::kDirectory) {
-    return Status(Code::kIo,
-                  "cannot read model " + directory +
-                      (*place == Entry::kNothing ? ": no such directory"
-                                                 : ": it is a file, expected a model's directory"));
+    const std::string cannot = "cannot read model " + directory;
+    if (*place == Entry::kNothing) return Status(Code::kIo, cannot + ": no such directory");
+    return with_hint({Code::kIo, cannot + ": it is a file, expected a model's directory"},
+                     "what thalweg model export writes is for other programs; train saves a directory");
   }
   const std::string path = directory + "/" + kManifestFile;
   const Result<Entry> manifest = disk.look(path);

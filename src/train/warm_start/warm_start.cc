@@ -49,7 +49,9 @@ const char* fields_text(const ModelSpec& model) {
 Result<std::unique_ptr<WarmStart>> WarmStart::open(const TrainerOptions& options) {
   if (options.init.empty()) return std::unique_ptr<WarmStart>();
   auto reader = ModelReader::open(SystemDisk(), options.init);
-  if (!reader) return Status(Code::kModel, fmt::format("--init: {}", reader.status().message()));
+  if (!reader)
+    return Status(Code::kModel, fmt::format("{}: {}", options.init_weights_only ? "--init-weights" : "--init",
+                                            reader.status().message()));
   return std::unique_ptr<WarmStart>(new WarmStart(std::move(reader).value(), options.init_weights_only));
 }
 
