@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kCallBytesMax = std::size_t{1} << 30;  // Linux moves at most 2 GiB a call.
 // A last sync of a large file would block its caller for as long as the disk takes to write all of it. So the
 // disk is always given what has been written, and at most so much of it is waited for.
-constexpr std::uint64_t kGivenBytes = std::uint64_t{8} << 20, kUnsyncedBytesMax = std::uint64_t{64} << 20;
+constexpr std::uint64_t kGivenBytes = std::uint64_t{1} << 20, kUnsyncedBytesMax = std::uint64_t{64} << 20;
 
 // "cannot DO PATH: REASON" with errno's reason.
 Status io_error(const std::string& what, const std::string& path) {

@@ -232,9 +232,10 @@ Status ModelWriter::end_table() {
   for (FileStream& stream : table.streams) {
     if (Status status = stream.flush(); !status.ok()) return status;
   }
-  if (Status status = table.file->sync(); !status.ok()) return status;
+  // The disk writes meanwhile.
   Result<std::string> hash = hash_file(*table.file);
   if (!hash) return hash.status();
+  if (Status status = table.file->sync(); !status.ok()) return status;
   TableManifest& entry = manifest_.tables.emplace_back();
   entry.spec = table.spec;
   entry.rows = table.rows;
