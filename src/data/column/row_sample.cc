@@ -22,8 +22,11 @@ constexpr Pieces kPieces[] = {{64, kSampleBytes / 64},
 constexpr std::size_t kMarginBytes = kTextPad + kPieces[0].count;  // And line ends that pieces lack.
 
 bool has_enough(std::string_view rows) {
-  constexpr std::ptrdiff_t kEnough = 64;
-  return std::count(rows.begin(), rows.end(), '\n') >= kEnough;
+  constexpr int kEnough = 64;
+  int lines = 0;
+  for (std::size_t end = 0; lines < kEnough && (end = rows.find('\n')) != rows.npos; ++lines)
+    rows.remove_prefix(end + 1);
+  return lines == kEnough;
 }
 
 // The lines that lie whole in a piece of text, the first without its `skip` bytes of a mark.
