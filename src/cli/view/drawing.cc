@@ -24,11 +24,12 @@ Status failed(const std::string& program, const char* what) {
 }
 
 // Its exit status, or -1 with errno where it did not run.
-int run_drawing(const DrawingProgram& drawing, int input, int output) {
+int run_drawing(const DrawingProgram& drawing, int input, int output, int said) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
   std::vector<std::string> line = {drawing.program};
   line.insert(line.end(), drawing.arguments.begin(), drawing.arguments.end());
   std::vector<char*> arguments;
@@ -43,6 +44,14 @@ int run_drawing(const DrawingProgram& drawing, int input, int output) {
     if (errno != EINTR) return -1;
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string all_of(std::FILE* file) {
+  std::string text;
+  std::rewind(file);
+  char block[1 << 16];
+  for (std::size_t got = 0; (got = std::fread(block, 1, sizeof block, file)) > 0;) text.append(block, got);
+  return text;
 }
 
 }  // namespace
@@ -63,25 +72,25 @@ Status check_picture_name(std::string_view flag, const std::string& path, bool p
 
 Result<std::string> drawn_by(const DrawingProgram& drawing, const std::string& text) {
   const std::string& program = drawing.program;
-  const TemporaryFile input(std::tmpfile(), &std::fclose), output(std::tmpfile(), &std::fclose);
-  if (input == nullptr || output == nullptr) return failed(program, "temporary file");
+  const TemporaryFile input(std::tmpfile(), &std::fclose), output(std::tmpfile(), &std::fclose),
+      said(std::tmpfile(), &std::fclose);  // Warnings, of an axis of one point, are for nobody.
+  if (input == nullptr || output == nullptr || said == nullptr) return failed(program, "temporary file");
   if (std::fwrite(text.data(), 1, text.size(), input.get()) != text.size() || std::fflush(input.get()) != 0) {
     return failed(program, "temporary file");
   }
   std::rewind(input.get());
-  const int status = run_drawing(drawing, fileno(input.get()), fileno(output.get()));
+  const int status = run_drawing(drawing, fileno(input.get()), fileno(output.get()), fileno(said.get()));
   if (status < 0 && errno == ENOENT) {
     return with_hint({Code::kIo, fmt::format("there is no program '{}', which draws the picture", program)},
                      "apt-get install " + drawing.package);
   }
   if (status < 0) return failed(program, "it did not start");
-  if (status != 0) return Status(Code::kIo, fmt::format("'{}' ended with status {}", program, status));
-  std::string picture;
-  std::rewind(output.get());
-  char block[1 << 16];
-  for (std::size_t got = 0; (got = std::fread(block, 1, sizeof block, output.get())) > 0;)
-    picture.append(block, got);
-  return picture;
+  if (status != 0) {
+    std::string why = all_of(said.get());
+    while (why.ends_with('\n')) why.pop_back();
+    return Status(Code::kIo, fmt::format("'{}' ended with status {}: {}", program, status, why));
+  }
+  return all_of(output.get());
 }
 
 }  // namespace thalweg
