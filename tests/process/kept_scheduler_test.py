@@ -55,6 +55,27 @@ class KeptSchedulerTest(KeptJobs):
         for node in (nodes[1], nodes[3]):
             self.assertEqual(node.wait(timeout=PATIENCE_S), 0, node.communicate())
 
+    # Each has less time than a worker that waits for one may take to find it.
+    def test_schedulers_that_are_killed_soon_miss_a_worker(self):
+        flags = ("--replicas", "2", "--timeout", "600", "--silence", "300")
+        scheduler = self.start(*self.scheduler_command(*flags))
+        nodes = self.start_nodes()
+        self.await_reports(2)
+        for gone in (scheduler, nodes[3]):
+            gone.kill()
+            gone.wait()
+        states = []
+        while states.count("lost") == 0:
+            self.assertLess(len(states), 40)
+            scheduler = self.start(*self.scheduler_command(*flags))
+            time.sleep(0.7)
+            status = self.ask("status")
+            states.append(next((node["state"] for node in status["nodes"] if node["pid"] == nodes[3].pid), "") if status else "")
+            scheduler.kill()
+            scheduler.wait()
+        scheduler = self.start(*self.scheduler_command(*flags))
+        self.assert_as_undisturbed(scheduler)
+
     def test_steps_go_on_while_the_scheduler_is_stopped(self):
         rows = self.copy_of_train("long.svm", times=200000 // ROWS)
         work = ("--epochs", "1", "--batch", "32")

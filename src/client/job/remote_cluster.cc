@@ -30,7 +30,7 @@ constexpr Duration kChildPatience = std::chrono::seconds(5);
 constexpr Duration kGoneEvery = std::chrono::milliseconds(5);
 constexpr Duration kNagEvery = std::chrono::seconds(5);
 constexpr Duration kUnheardEvery = std::chrono::milliseconds(100);
-// Workers that wait for a scheduler have found it by then: the last of those before is not lost before that.
+// Workers that wait for a scheduler have found it by then: the last of those before is not lost sooner.
 constexpr Duration kJoinsWithin = std::chrono::seconds(1);
 // Of processes that end before the job begins; more than that do so for a reason that stays.
 constexpr std::uint32_t kReplacedMax = 3;
@@ -232,16 +232,15 @@ void RemoteCluster::look_for_unheard() {
   look_again_at_ = driver_.now() + kUnheardEvery;
   const auto unheard = look([this] {
     std::map<NodeId, std::string> out;
-    const bool workers_too = clock_.now() - came_at_ >= kJoinsWithin;
-    for (const NodeId node : kept_.awaited()) {
-      if (node.role == Role::kServer || workers_too) out[node] = scheduler_.address_on(machine_name(), node);
-    }
+    for (const NodeId node : kept_.awaited()) out[node] = scheduler_.address_on(machine_name(), node);
     return out;
   });
   for (const auto& [node, address] : unheard) {
     if (address.empty() || !is_closed(address)) continue;
-    driver_.turn(kScheduler,
-                 [&, its = node](Instant at, Transport& out) { kept_.on_peer_lost(at, its, out); });
+    driver_.turn(kScheduler, [&, its = node](Instant at, Transport& out) {
+      const bool is_last = its.role == Role::kWorker && scheduler_.view().workers <= 1;
+      if (!is_last || at - came_at_ >= kJoinsWithin) kept_.on_peer_lost(at, its, out);
+    });
   }
 }
 
