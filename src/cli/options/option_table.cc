@@ -403,7 +403,7 @@ constexpr OptionRow kRows[] = {
     {.name = "json", .key = "output.json", .type = T::kFlag, .common = true, .group = kCommon,
      .help = "End standard output with one line of JSON: the result or the error", .example = ""},
     {.name = "quiet", .key = "output.quiet", .type = T::kFlag, .common = true, .group = kCommon,
-     .help = "Write nothing to standard error but errors", .example = "", .letter = 'q'},
+     .help = "Write nothing to standard error but errors and warnings", .example = "", .letter = 'q'},
     {.name = "verbose", .key = "output.verbose", .type = T::kFlag, .common = true, .group = kCommon,
      .help = "Say more on standard error", .example = "", .letter = 'v'},
     {.name = "help", .key = "", .type = T::kFlag, .common = true, .group = kCommon,

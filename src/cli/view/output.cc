@@ -60,7 +60,6 @@ void Output::detail(std::string_view line) {
 }
 
 void Output::warn(std::string_view line) {
-  if (style_.quiet) return;
   std::size_t end = std::min(line.find(kHint), line.size());
   write_line(style_.color ? "thalweg: \x1b[33mwarning\x1b[0m: " : "thalweg: warning: ", line.substr(0, end));
   while (end < line.size()) {

@@ -34,7 +34,7 @@ class Output {
 
   void note(std::string_view line);    // For people, unless quiet.
   void detail(std::string_view line);  // For people who asked for more.
-  void warn(std::string_view line);    // As note(), marked as a warning; hints on lines of their own.
+  void warn(std::string_view line);    // Marked as a warning, quiet or not; hints on lines of their own.
   void text(std::string_view text);    // A result as is, in either style; the caller ends its lines.
   // A result as a person reads it, of several lines; nothing with --json.
   void human(std::string_view text);

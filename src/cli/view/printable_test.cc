@@ -91,6 +91,15 @@ TEST(Output, HintsOfAWarningAreLinesOfTheirOwn) {
   EXPECT_EQ(said.words, "thalweg: warning: it diverged\nhint: --rate 0.01\nhint: or\\x0ax\n");
 }
 
+TEST(Output, QuietLeavesErrorsAndWarnings) {
+  const Written said = written({.quiet = true}, [](Output& out) {
+    out.note("a note");
+    out.warn("it diverged\nhint: --rate 0.01");
+    out.error({Code::kIo, "no room"});
+  });
+  EXPECT_EQ(said.words, "thalweg: warning: it diverged\nhint: --rate 0.01\nthalweg: IO: no room\n");
+}
+
 TEST(Output, ALineHasABound) {
   const Written said = written({}, [](Output& out) { out.note(std::string(1 << 20, 'x')); });
   EXPECT_LT(said.words.size(), 20000u);

@@ -287,7 +287,7 @@ nlohmann::ordered_json TrainView::sum_up(const TrainResult& result) {
                                 : "; not saved, --out DIR keeps it";
   out_.note(line);
   if (asked) {
-    out_.note(fmt::format("the model is not saved: {}; --keep-bad saves it all the same", result.not_kept));
+    out_.warn(fmt::format("the model is not saved: {}; --keep-bad saves it all the same", result.not_kept));
     out_.end_with(kBadModelExit);
   }
   for (const std::string& text : result.notes) out_.note(text);
