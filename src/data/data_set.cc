@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/hint.h"
 #include "base/mix.h"
 #include "data/column/column_guess.h"
 #include "data/column/member_kinds.h"
@@ -17,6 +18,7 @@
 #include "data/reader/json_members.h"
 #include "data/reader/row_loop.h"
 #include "data/text_windows.h"
+#include "data/unpack/shell_word.h"
 
 namespace thalweg {
 namespace {
@@ -40,6 +42,13 @@ Status check_options(const ReadOptions& options) {
   if (!command.empty() && command.find("%s") == command.npos) {
     return {Code::kUsage,
             "--from-command: saw \"" + command + "\", expected %s in it, where a file's name goes"};
+  }
+  for (std::size_t at = 0; (at = command.find("%s", at)) != command.npos; ++at) {
+    if (!is_in_quotes(command, at)) continue;
+    return with_hint({Code::kUsage,
+                      "--from-command: saw %s within quotes, expected it outside of them: the "
+                      "name comes quoted for the shell"},
+                     "sh -c 'SCRIPT' - %s hands it to a script as $1");
   }
   return {};
 }

@@ -343,7 +343,6 @@ Status ShardTrainer::open_held_out() {
 }
 
 Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
-  if (Status status = open_held_out(); !status.ok()) co_return status;
   BatchSource& source = *held_out_;
   HeldOutSummary summary(spec_.model.loss, HeldOutSummary::kShardCellsMax);
   PreparedRef batch;
@@ -413,6 +412,8 @@ Task<Status> ShardTrainer::run() {
       co_return status;
     }
     if (store_.closing()) break;
+    // These shards share a pass over packed files, too.
+    if (Status status = inputs_->valid ? open_held_out() : ok_status(); !status.ok()) co_return status;
     if (const Status status = (co_await store_.barrier({epoch, 0})).status; !status.ok()) co_return status;
     if (inputs_->valid != nullptr) {
       if (Status status = co_await score_held_out(epoch); !status.ok()) co_return status;

@@ -77,6 +77,22 @@ class FromCommand(ProgramTest):
             if words[0] == "predict":
                 self.assertEqual(theirs[1], self.run_program(*words, *self.files)[1])
 
+    def test_shards_share_one_run_of_it_for_the_held_out_rows(self):
+        log = os.path.join(self.folder, "log")
+        code, _, err = self.run_program("train", *self.files, "--valid-part", "10", "--data-shards", "8", "--from-command",
+                                        "echo x >>'%s'; cat %%s" % log)
+        self.assertEqual(code, 0, err)
+        with open(log, encoding="utf-8") as lines:
+            self.assertLessEqual(len(lines.readlines()), 11, "7 looks at the begin of a file, and 2 passes over 2 files")
+
+    def test_a_name_within_quotes_is_refused(self):
+        for command in ("cat '%s'", 'cat "s3/%s"', "sh -c 'cat %s'"):
+            code, _, err = self.run_program("data", "check", self.files[0], "--from-command", command)
+            self.assertEqual(code, 2, err)
+            self.assertIn("saw %s within quotes", err)
+        code, _, err = self.run_program("data", "check", self.files[0], "--from-command", "echo \"it's\" >&2; cat %s")
+        self.assertEqual(code, 0, err)
+
     def test_a_missing_object_is_told(self):
         code, _, err = self.run_program("data", "check", self.names[0] + ".not", "--from-command", FETCH)
         self.assertNotEqual(code, 0)
