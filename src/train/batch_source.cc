@@ -7,7 +7,6 @@
 
 #include "base/hint.h"
 #include "base/placed_keys.h"
-#include "train/dense_plan.h"
 
 namespace thalweg {
 
@@ -83,8 +82,7 @@ Status BatchSource::refused_row(Status why) {
     const Status placed(status.code(), reader_->place_of_last_row() + ": " + status.message());
     if (row.keys.empty()) return placed;
     const Key largest = *std::max_element(row.keys.begin(), row.keys.end());
-    if (largest >= kInputsMax) return with_hint(placed, kHashesInputs);
-    return with_hint(placed, fmt::format("a model made with --inputs {} or more takes it too", largest + 1));
+    return with_hint(placed, fmt::format("--inputs {} or more takes it too", largest + 1));
   }
 }
 
