@@ -96,7 +96,9 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
       if (!of_classes) return of_classes.status();
       scores = std::move(of_classes).value();
     }
-    if (answer == Answer::kPrediction) predict_all(loss, scores);
+    if (answer == Answer::kPrediction) {
+      for (float& score : scores) score = predict(loss, score);
+    }
     if (!rows(scores)) return {Code::kAborted, "stopped on request"};
   }
 }
