@@ -31,6 +31,7 @@ struct TableManifest {
 
 // The table behind the model's own that says when keys were last learnt, where keys expire.
 inline constexpr std::string_view kAgesTable = "ages";
+inline bool is_ages_table(const TableSpec& table) { return table.name == kAgesTable; }
 
 // A file that was learnt from.
 struct TrainedFile {

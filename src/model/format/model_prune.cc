@@ -10,8 +10,6 @@
 namespace thalweg {
 namespace {
 
-bool has_ages(const TableManifest& table) { return table.spec.name == kAgesTable; }
-
 bool is_to_stay(std::span<const float> row, float below) {
   return std::any_of(row.begin(), row.end(),
                      [&](float value) { return value != 0 && !(std::abs(value) < below); });
@@ -59,10 +57,10 @@ Result<std::uint64_t> prune_table(const ModelReader& model, std::size_t table, c
 // All tables but that of ages, and of that the rows of keys that are left elsewhere.
 Status prune_tables(const ModelReader& model, float below, ModelWriter& writer, Pruned& out) {
   const std::vector<TableManifest>& tables = model.manifest().tables;
-  const bool aged = std::any_of(tables.begin(), tables.end(), has_ages);
+  const bool aged = std::ranges::any_of(tables, is_ages_table, &TableManifest::spec);
   std::vector<std::uint64_t> keys;  // That are left, where ages are asked for.
   for (std::size_t table = 0; table < tables.size(); ++table) {
-    if (has_ages(tables[table])) continue;
+    if (is_ages_table(tables[table].spec)) continue;
     const bool sparse = tables[table].spec.kind == TableSpec::Kind::kSparse;
     const auto left = prune_table(
         model, table,
@@ -75,7 +73,7 @@ Status prune_tables(const ModelReader& model, float below, ModelWriter& writer, 
   }
   std::sort(keys.begin(), keys.end());
   for (std::size_t table = 0; table < tables.size(); ++table) {
-    if (!has_ages(tables[table])) continue;
+    if (!is_ages_table(tables[table].spec)) continue;
     const auto left = prune_table(
         model, table,
         [&](std::uint64_t key, std::span<const float>) {

@@ -21,7 +21,6 @@ Status plan_ages(const TrainerOptions& options, const ModelKind& kind, TrainSpec
 
 // The model's tables, and that of ages where keys expire.
 std::vector<TableSpec> job_tables(const TrainSpec& spec, const Model& model);
-inline bool is_ages_table(const TableSpec& table) { return table.name == kAgesTable; }
 // Of its keys, which are counted as the model's rows.
 inline bool has_model_keys(const TableSpec& table) {
   return table.kind == TableSpec::Kind::kSparse && !is_ages_table(table);

@@ -105,6 +105,7 @@ Task<Status> Collection::add_rows(TableId table, Taken& out) {
   const bool dense = spec.kind == TableSpec::Kind::kDense;
   const std::uint32_t expire_after = dense ? 0 : left_out_.expire_after;
   const auto ages_table = TableId{static_cast<std::uint16_t>(tables_.size() - 1)};
+  const KeyAges of_keys(left_out_.passes, left_out_.first_pass);
   TableDigest digest(spec.dim);
   bool begun = false;
   ScansAhead scans(store_, table, spec.ranges);
@@ -115,7 +116,6 @@ Task<Status> Collection::add_rows(TableId table, Taken& out) {
     if (expire_after != 0) {
       const Answer aged = co_await ages.next();
       if (!aged.status.ok()) co_return aged.status;
-      const KeyAges of_keys(left_out_.passes, left_out_.first_pass);
       out.left_out += take_out_expired(of_keys, aged, expire_after, spec, scanned);
     }
     if (scanned.keys.empty()) continue;
