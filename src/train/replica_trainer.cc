@@ -7,7 +7,7 @@
 
 #include "client/replica/replica_store.h"
 #include "model/model.h"
-#include "train/algorithm_plan.h"
+#include "train/plan/algorithm_plan.h"
 #include "train/warm_start/scans_ahead.h"
 
 namespace thalweg {

@@ -11,7 +11,7 @@
 #include "base/barriers.h"
 #include "model/model.h"
 #include "model/model_kind.h"
-#include "train/algorithm_plan.h"
+#include "train/plan/algorithm_plan.h"
 #include "train/report/shard_reports.h"
 #include "train/rows/key_ages.h"
 #include "train/rows/untaught_rows.h"

@@ -10,11 +10,12 @@
 #include "data/input_words.h"
 #include "net/system_disk.h"
 #include "train/advice/train_advice.h"
-#include "train/algorithm_plan.h"
+#include "train/plan/algorithm_plan.h"
+#include "train/plan/chosen_options.h"
+#include "train/plan/train_plan.h"
 #include "train/report/told_pass.h"
 #include "train/report/train_costs.h"
 #include "train/rows/key_ages.h"
-#include "train/train_plan.h"
 #include "train/warm_start/load_rows.h"
 
 namespace thalweg {

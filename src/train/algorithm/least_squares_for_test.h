@@ -14,7 +14,7 @@
 #include "client/replica/shard_group.h"
 #include "thalweg/job.h"
 #include "train/algorithm/mixing.h"
-#include "train/algorithm_plan.h"
+#include "train/plan/algorithm_plan.h"
 
 namespace thalweg {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/hint.h"
-#include "train/algorithm_plan.h"
+#include "train/plan/algorithm_plan.h"
 #include "train/train_job.h"
 #include "train/warm_start/load_rows.h"
 

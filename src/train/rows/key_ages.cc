@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "train/algorithm_plan.h"
+#include "train/plan/algorithm_plan.h"
 
 namespace thalweg {
 Status plan_ages(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec) {

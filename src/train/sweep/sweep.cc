@@ -11,7 +11,7 @@
 #include "base/rule_fields.h"
 #include "base/word_list.h"
 #include "model/model_kind.h"
-#include "train/plan_checks.h"
+#include "train/plan/plan_checks.h"
 
 namespace thalweg {
 namespace {

@@ -8,7 +8,7 @@
 #include "checkpoint/part_file.h"
 #include "client/job/local_cluster.h"
 #include "net/system_disk.h"
-#include "train/algorithm_plan.h"
+#include "train/plan/algorithm_plan.h"
 #include "train/replica_trainer.h"
 #include "train/simulated/simulated_cluster.h"
 #include "train/simulated/simulation.h"

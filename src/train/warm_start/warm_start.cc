@@ -10,7 +10,7 @@
 #include "data/column/member_kinds.h"
 #include "model/model_kind.h"
 #include "net/system_disk.h"
-#include "train/algorithm_plan.h"
+#include "train/plan/algorithm_plan.h"
 #include "train/rows/key_ages.h"
 
 namespace thalweg {

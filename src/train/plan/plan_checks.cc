@@ -1,4 +1,4 @@
-#include "train/plan_checks.h"
+#include "train/plan/plan_checks.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "train/dense_plan.h"
+#include "train/plan/dense_plan.h"
 
 #include <fmt/format.h>
 

@@ -23,7 +23,5 @@ struct TrainPlan {
 // chosen from the data. `start`: what the training goes on with, which has settled the options; null:
 // nothing.
 Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* start = nullptr);
-// The options with what the plan chose.
-TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan);
 
 }  // namespace thalweg

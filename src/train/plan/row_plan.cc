@@ -1,4 +1,4 @@
-#include "train/rows/row_plan.h"
+#include "train/plan/row_plan.h"
 
 #include <fmt/format.h>
 

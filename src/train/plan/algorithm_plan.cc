@@ -1,4 +1,4 @@
-#include "train/algorithm_plan.h"
+#include "train/plan/algorithm_plan.h"
 
 #include <fmt/format.h>
 

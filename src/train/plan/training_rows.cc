@@ -1,0 +1,78 @@
+#include "train/plan/training_rows.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "data/column/member_kinds.h"
+#include "data/input_words.h"
+#include "train/plan/row_plan.h"
+#include "train/plan/rule_plan.h"
+#include "train/rows/label_size.h"
+
+namespace thalweg {
+
+Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart* start, bool raw) {
+  TrainSpec& spec = plan.spec;
+  ReadOptions read = spec.train;
+  read.shuffle = {};
+  const bool asks_order = spec.model.loss == Loss::kLogistic && spec.train.shuffle.order == RowOrder::kFiles;
+  read.look_at_labels = asks_order || spec.model.loss == Loss::kSquared || !read.interactions.empty() ||
+                        !read.weight_column.empty() || !read.columns.empty() || spec.model.score_shift != 0;
+  read.choose_scales = true;
+  read.guess_members = start == nullptr;
+  read.choose_value_scales = start == nullptr && !raw;
+  auto data = DataSet::open(std::move(read));
+  if (!data) return as_input(data.status());
+  if (const Status keys = start ? start->check_keys(**data) : ok_status(); !keys.ok()) return keys;
+  if (!(*data)->seekable()) plan.pipe = *data;
+  plan.warnings = odd_columns(**data);
+  if (Status status = check_named_parts(**data); !status.ok()) return status;
+  if (std::string odd = odd_labels(**data); asks_order && !odd.empty())
+    plan.warnings.push_back(std::move(odd));
+  for (std::string& line : absent_names(**data)) plan.warnings.push_back(std::move(line));
+  if (std::string line = label_size_note((*data)->label_spread());
+      spec.model.loss == Loss::kSquared && !line.empty())
+    plan.notes.push_back(std::move(line));
+  for (std::string& line : column_table(**data)) plan.notes.push_back(std::move(line));
+  if (std::string line = scaled_features(**data); !line.empty()) plan.notes.push_back(std::move(line));
+  spec.train.value_scales = spec.valid.value_scales = (*data)->value_scales();
+  if ((*data)->format().columns) {
+    spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
+  }
+  if ((*data)->format().members) {
+    for (ReadOptions* const rows : {&spec.train, &spec.valid}) {
+      rows->columns = (*data)->options().columns;
+      settle_members(*rows);
+    }
+  }
+  return data;
+}
+
+Result<double> mean_entries(const std::shared_ptr<DataSet>& data) {
+  constexpr std::size_t kRows = 1024;
+  if (!data->seekable()) return data->entries_in_head() > 0 ? data->entries_in_head() : kUnknownEntries;
+  auto reader = data->reader(ShardId{0}, 1);
+  if (!reader) return reader.status();
+  Batch batch;
+  const auto rows = (*reader)->next(kRows, batch);
+  if (!rows) return rows.status();
+  if (*rows == 0) return kUnknownEntries;
+  return static_cast<double>(batch.entries()) / static_cast<double>(*rows);
+}
+
+// Steps should be many for small data, and large for much data, where they cost less a row. Larger steps
+// touch frequent factors less often, so their penalty weighs less beside that of rare ones: fewer steps for
+// clicks, but layers need many, as each one changes all of them.
+std::uint32_t choose_batch(const ModelSpec& model, const ModelKind& kind, double entries,
+                           const DataSet& data) {
+  constexpr double kBytesPerEntry = 8;
+  const double clicks = kind.deep != nullptr ? 1000 : kind.factors ? 50 : 100;
+  const double steps_per_pass = model.loss == Loss::kLogistic ? clicks : 200;
+  const double rows = data.rows_in_memory() != 0 ? static_cast<double>(data.rows_in_memory())
+                                                 : static_cast<double>(data.total_bytes()) /
+                                                       (kBytesPerEntry * std::max(entries, 1.0));
+  return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, 256.0, 8192.0));
+}
+
+}  // namespace thalweg
