@@ -20,6 +20,8 @@ inline float sigmoid(float score, float u) {
   return score < 0.0f ? u * q : q;
 }
 
+inline float probability(float score) { return sigmoid(score, exp_kernel(-std::fabs(score))); }
+
 inline Point logistic_point(float score, float label) {
   const bool positive = label > 0.0f;
   const float u = exp_kernel(-std::fabs(score));
@@ -82,7 +84,15 @@ LossSum sum_blocks(PointOf point_of, std::span<const float> scores, std::span<co
 
 float predict(Loss loss, float score) {
   if (loss == Loss::kPoisson) return mean_of_log(score);
-  return loss == Loss::kLogistic ? sigmoid(score, exp_kernel(-std::fabs(score))) : score;
+  return loss == Loss::kLogistic ? probability(score) : score;
+}
+
+void predict_all(Loss loss, std::span<float> scores) {
+  const auto each = [&](auto of) {
+    for (float& score : scores) score = std::isnan(score) ? score : of(score);
+  };
+  if (loss == Loss::kPoisson) each([](float score) { return mean_of_log(score); });
+  if (loss == Loss::kLogistic) each([](float score) { return probability(score); });
 }
 
 LossSum sum_losses(Loss loss, std::span<const float> scores, std::span<const float> labels,

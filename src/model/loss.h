@@ -33,6 +33,8 @@ inline bool is_of_score(Loss loss) { return loss != Loss::kClasses && loss != Lo
 // A probability is at least 1.6e-38 and becomes exactly 1 above a score of about 17; loss is computed from
 // the score, not from it.
 float predict(Loss loss, float score);
+// The same of many, in place; NaN stays as it is.
+void predict_all(Loss loss, std::span<float> scores);
 
 // Losses of a batch and, unless `slopes` is empty, weight * d(loss)/d(score) for each row. Logistic: label >
 // 0 is positive, log(1 + e^-margin). Squared: (score - label)^2 / 2. Poisson, label >= 0: half the deviance

@@ -31,6 +31,22 @@ TEST(Loss, ProbabilitiesAreAccurateAndKeepNan) {
   EXPECT_TRUE(std::isnan(predict(Loss::kLogistic, std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST(Loss, ManyArePredictedAsOneIs) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const Loss loss : {Loss::kLogistic, Loss::kPoisson, Loss::kSquared}) {
+    std::vector<float> scores = {kInfinity, -kInfinity, 0.0f, -0.0f, std::nanf("")};
+    for (float x = -100.0f; x <= 100.0f; x += 0.37f) scores.push_back(x);
+    std::vector<float> many = scores;
+    predict_all(loss, many);
+    EXPECT_TRUE(std::isnan(many[4]) && !std::signbit(many[4]));
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (i != 4) {
+        EXPECT_EQ(many[i], predict(loss, scores[i])) << scores[i];
+      }
+    }
+  }
+}
+
 TEST(Loss, LogisticAgreesWithDoublesForScoresOfAnySize) {
   for (const float score :
        {-1e30f, -1000.0f, -88.0f, -20.0f, -3.5f, -1e-4f, 0.0f, 1e-6f, 0.7f, 5.0f, 30.0f, 90.0f, 1e9f}) {

@@ -66,6 +66,11 @@ class Model {
   // scores: one raw score (margin or prediction before the link) a row of the batch; for classes, the class.
   virtual LossSum forward(const LocalBatch& batch, std::span<const std::span<const float>> rows,
                           std::span<float> scores) = 0;
+  // As forward(), whose sum it may leave out where the loss is of the one score.
+  virtual LossSum score(const LocalBatch& batch, std::span<const std::span<const float>> rows,
+                        std::span<float> scores) {
+    return forward(batch, rows, scores);
+  }
   // Of a model of classes: the scores of each row's classes, one row after the other. False: it has none.
   virtual bool score_classes(const LocalBatch& /*batch*/, std::span<const std::span<const float>> /*rows*/,
                              std::vector<float>& /*scores*/) {

@@ -117,7 +117,7 @@ Result<LossSum> Predictor::score(Batch& batch, Scratch& scratch, std::vector<flo
   }
   scratch.keys_ += scratch.batch_.keys().size();
   scores.resize(scratch.batch_.size());
-  const LossSum sum = scratch.model_->forward(scratch.batch_, rows_in(scratch), scores);
+  const LossSum sum = scratch.model_->score(scratch.batch_, rows_in(scratch), scores);
   if (Status failed = scratch.model_->failure(); !failed.ok()) return failed;
   return sum;
 }

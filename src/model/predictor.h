@@ -68,8 +68,8 @@ class Predictor {
   };
 
   // Raw scores of the rows, to be turned into predictions by predict(spec().loss, score). Consumes the batch
-  // as LocalBatch::assign() does; its labels are kept in scratch only. Returns the sum of the rows' losses.
-  // kData when the model cannot take the rows.
+  // as LocalBatch::assign() does; its labels are kept in scratch only. Returns the sum of the rows' losses,
+  // which may be left out where is_of_score(spec().loss). kData when the model cannot take the rows.
   Result<LossSum> score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const;
 
   // Of the batch that was scored last, of a model of classes: the scores of each row's classes, and by

@@ -108,21 +108,24 @@ void Scorer::check_shapes(const LocalBatch& batch, TableRows rows, std::span<con
 }
 
 LossSum Scorer::forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) {
-  check_shapes(batch, rows, scores);
-  score_linear(batch, rows[0][0], rows[1], scores);
-  if (rows.size() > 2) add_scores(batch, rows.subspan(2), scores);
+  score(batch, rows, scores);
   return sum_losses(spec_.loss, scores, batch.rows().labels, batch.rows().weights, {});
 }
 
-LossSum Scorer::gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores, TableGrads grads) {
+LossSum Scorer::score(const LocalBatch& batch, TableRows rows, std::span<float> scores) {
   check_shapes(batch, rows, scores);
+  score_linear(batch, rows[0][0], rows[1], scores);
+  if (rows.size() > 2) add_scores(batch, rows.subspan(2), scores);
+  return {};
+}
+
+LossSum Scorer::gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores, TableGrads grads) {
   THALWEG_CHECK(grads.size() == rows.size(), "one gradient a table");
   for (std::size_t t = 0; t < grads.size(); ++t) {
     THALWEG_CHECK(grads[t].size() == rows[t].size(), "gradients have the shape of the rows");
     std::fill(grads[t].begin(), grads[t].end(), 0.0f);
   }
-  score_linear(batch, rows[0][0], rows[1], scores);
-  if (rows.size() > 2) add_scores(batch, rows.subspan(2), scores);
+  score(batch, rows, scores);
   if (spec_.score_shift != 0) {
     for (float& score : scores) score += spec_.score_shift;
   }

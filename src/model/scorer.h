@@ -18,6 +18,7 @@ class Scorer : public Model {
   std::vector<TableSpec> tables() const override;
   Status validate(const Batch& batch) const override;
   LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) final;
+  LossSum score(const LocalBatch& batch, TableRows rows, std::span<float> scores) final;
   LossSum gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores, TableGrads grads) final;
 
   // The model's part above the linear one; `above` has the rows of the tables behind bias and weights.

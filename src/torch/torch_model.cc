@@ -47,7 +47,7 @@ class TorchModel final : public Model {
   std::span<const float> initial(std::size_t table) const override { return network_->initial(table); }
   Status validate(const Batch& batch) const override;
   LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) override {
-    return held(batch, [&] { return score(batch, rows, scores); });
+    return held(batch, [&] { return measure(batch, rows, scores); });
   }
   LossSum gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
                    TableGrads grads) override {
@@ -75,7 +75,7 @@ class TorchModel final : public Model {
       return {.loss = std::numeric_limits<double>::quiet_NaN()};
     }
   }
-  LossSum score(const LocalBatch& batch, TableRows rows, std::span<float> scores);
+  LossSum measure(const LocalBatch& batch, TableRows rows, std::span<float> scores);
   LossSum learn(const LocalBatch& batch, TableRows rows, std::span<float> scores, TableGrads grads,
                 const GradientReady& ready);
   at::Tensor inputs_of(const LocalBatch& batch, RowRange range);
@@ -178,7 +178,7 @@ void TorchModel::take(const at::Tensor& outputs, const at::Tensor& losses, const
   }
 }
 
-LossSum TorchModel::score(const LocalBatch& batch, TableRows rows, std::span<float> scores) {
+LossSum TorchModel::measure(const LocalBatch& batch, TableRows rows, std::span<float> scores) {
   THALWEG_CHECK(scores.size() == batch.size(), "one score a row");
   at::init_num_threads();  // OpenMP keeps their number by thread.
   const c10::InferenceMode guard;

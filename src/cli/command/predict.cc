@@ -125,14 +125,15 @@ void append_classes(std::span<const float> numbers, bool bad, std::string& text)
   text += '\n';
 }
 
-// `classes`: the numbers of each row's classes; empty: rows are answered by their scores.
-std::string lines_of(const RowScorer& scorer, const Options& options, std::optional<LineCells>& cells,
-                     std::span<const float> classes) {
+// Appends to `text`. `classes`: the numbers of each row's classes; empty: rows are answered by their scores.
+void append_lines(const RowScorer& scorer, const Options& options, std::optional<LineCells>& cells,
+                  std::span<const float> classes, std::string& text) {
   const ScoredRows scored = scorer.scored();
   const std::size_t each = classes.size() / std::max<std::size_t>(scored.scores.size(), 1);
   const bool raw = options.flag("raw"), audit = options.flag("audit");
-  std::string text;
-  for (std::size_t row = 0; row < scored.scores.size(); ++row) {
+  std::vector<float> told = scored.scores;
+  if (!raw) predict_all(scored.loss, told);
+  for (std::size_t row = 0; row < told.size(); ++row) {
     if (cells) {
       for (const std::string& cell : cells->of(scored.lines.line(row))) {
         append_csv_cell(cell, text);
@@ -144,12 +145,10 @@ std::string lines_of(const RowScorer& scorer, const Options& options, std::optio
       append_classes(classes.subspan(row * each, each), std::isnan(score), text);
       continue;
     }
-    const float told = raw || std::isnan(score) ? score : predict(scored.loss, score);
     std::array<char, 32> line;
-    text.append(line.data(), fmt::format_to(line.data(), FMT_COMPILE("{}\n"), told));
+    text.append(line.data(), fmt::format_to(line.data(), FMT_COMPILE("{}\n"), told[row]));
     if (audit && !std::isnan(score)) append_terms(scorer, row, text);
   }
-  return text;
 }
 
 Status run_predict(const Options& options, Output& out) {
@@ -173,11 +172,14 @@ Status run_predict(const Options& options, Output& out) {
   const bool by_class = options.flag("probabilities");
   if (by_class && options.flag("audit"))
     return {Code::kUsage, "--audit tells the terms of a single score; leave out --probabilities"};
+  std::string text;
   Status status = score_rows(**scorer, [&](const ScoredRows&) -> Status {
     Result<std::vector<float>> classes = std::vector<float>();
     if (by_class) classes = (*scorer)->classes(!options.flag("raw"));
     if (!classes) return classes.status();
-    return answers.write(lines_of(**scorer, options, *cells, *classes), !data.seekable());
+    text.clear();
+    append_lines(**scorer, options, *cells, *classes, text);
+    return answers.write(text, !data.seekable());
   });
   if (!status.ok()) return status;
   const Scored all = (*scorer)->summary();

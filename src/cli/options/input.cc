@@ -8,7 +8,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 4096;
+constexpr std::size_t kRowsAtOnce = 1024;
 
 }  // namespace
 

@@ -29,7 +29,8 @@ struct Scored {
   double known_features = 1;  // Part of the distinct ones.
   double seconds = 0;
 };
-// Labels and weights of a batch, the raw scores of its rows, and the sum of their losses.
+// Labels and weights of a batch, the raw scores of its rows, and, unless is_of_score(loss), the sum of their
+// losses.
 struct ScoredRows {
   Loss loss;
   const Batch& rows;

@@ -96,9 +96,7 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
       if (!of_classes) return of_classes.status();
       scores = std::move(of_classes).value();
     }
-    if (answer == Answer::kPrediction) {
-      for (float& score : scores) score = predict(loss, score);
-    }
+    if (answer == Answer::kPrediction) predict_all(loss, scores);
     if (!rows(scores)) return {Code::kAborted, "stopped on request"};
   }
 }
