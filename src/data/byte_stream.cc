@@ -104,16 +104,16 @@ Result<std::unique_ptr<PlainStream>> open_plain(const std::string& path) {
   return std::make_unique<PlainStream>(display_name(path), fd);
 }
 
-Result<std::unique_ptr<PlainStream>> run_for(const std::string& path, const SourceCommand& command) {
-  auto output = CommandOutput::start(command, path);
+Result<std::unique_ptr<PlainStream>> run_for(const std::string& path, CommandsAhead& commands) {
+  auto output = commands.next();
   if (!output) return output.status();
   return std::make_unique<PlainStream>(path, *std::move(output));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const SourceCommand& command) {
-  Result<std::unique_ptr<PlainStream>> opened = command.empty() ? open_plain(path) : run_for(path, command);
+Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, CommandsAhead* commands) {
+  Result<std::unique_ptr<PlainStream>> opened = commands ? run_for(path, *commands) : open_plain(path);
   if (!opened) return opened.status();
   std::unique_ptr<PlainStream> plain = *std::move(opened);
   while (may_be_packed({plain->data(), plain->size()})) {
@@ -124,8 +124,8 @@ Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const
   return unpacked(std::move(plain));
 }
 
-Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path, const SourceCommand& command) {
-  Result<std::unique_ptr<ByteStream>> unpacked = open_unpacked(path, command);
+Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path, CommandsAhead* commands) {
+  Result<std::unique_ptr<ByteStream>> unpacked = open_unpacked(path, commands);
   if (!unpacked) return unpacked.status();
   return as_rows(path, *std::move(unpacked));
 }

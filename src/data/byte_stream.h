@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "data/unpack/command_output.h"
+#include "data/unpack/commands_ahead.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -27,12 +27,12 @@ class ByteStream {
   virtual Packing packing() const = 0;
 };
 
-// Looks at the first bytes, not at the name. path "-": standard input. Images come as rows, see idx.h. With a
-// `command` the bytes are its output for the path, see command_output.h.
+// Looks at the first bytes, not at the name. path "-": standard input. Images come as rows, see idx.h. With
+// `commands` the bytes are the output of the next one, which must be the path's.
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path,
-                                                     const SourceCommand& command = {});
+                                                     CommandsAhead* commands = nullptr);
 
 // The same of a file that is nothing but bytes.
-Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const SourceCommand& command = {});
+Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, CommandsAhead* commands = nullptr);
 
 }  // namespace thalweg

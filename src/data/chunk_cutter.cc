@@ -11,6 +11,13 @@
 
 namespace thalweg {
 
+ChunkCutter::ChunkCutter(std::vector<InputFile>& files, Rules rules) : files_(files), rules_(rules) {
+  if (files.front().command.empty()) return;
+  std::vector<std::string> names;
+  for (const InputFile& file : files) names.push_back(file.path);
+  commands_.emplace(files.front().command, std::move(names));
+}
+
 std::uint64_t ChunkCutter::bytes_consumed() const {
   return consumed_before_file_ + (stream_ ? stream_->bytes_consumed() : 0);
 }
@@ -19,7 +26,8 @@ Status ChunkCutter::open_file() {
   InputFile& file = files_[file_];
   text_.clear();
   if (file.seekable) {
-    Result<std::unique_ptr<ByteStream>> stream = open_rows(file.path, file.text, file.command);
+    Result<std::unique_ptr<ByteStream>> stream =
+        open_rows(file.path, file.text, commands_ ? &*commands_ : nullptr);
     if (!stream) return stream.status();
     stream_ = std::move(*stream);
   } else {

@@ -439,8 +439,7 @@ std::string DataSet::place(const TextBlock& block, const char* at) const {
   std::uint64_t line = block.first_line;
   if (line == kUnknown) {
     line = 0;
-    const Result<std::unique_ptr<ByteStream>> stream =
-        open_rows(paths_[block.file], options_.text, source_command(options_));
+    const auto stream = open_rows(paths_[block.file], options_.text);
     std::vector<char> buffer(kBlockBytes);
     for (std::uint64_t left = block.offset; stream && left > 0;) {
       const Result<std::size_t> count =

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "data/idx.h"
 #include "data/reader/not_text.h"
@@ -65,14 +66,13 @@ Status check_head(const InputFile& file) {
   return check_text(file.path, file.head);
 }
 
-Result<InputFile> open_input_file(const std::string& path, const TextWindows& text,
-                                  const SourceCommand& command, bool as_it_comes) {
+Result<InputFile> open_input_file(const std::string& path, const TextWindows& text, CommandsAhead* commands,
+                                  bool as_it_comes) {
   InputFile file;
   file.text = text;
-  file.command = command;
   file.path = path == "-" ? "standard input" : path;
-  file.seekable = !command.empty();
-  if (path != "-" && command.empty()) {
+  file.seekable = commands != nullptr;
+  if (path != "-" && commands == nullptr) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
       return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
@@ -84,7 +84,7 @@ Result<InputFile> open_input_file(const std::string& path, const TextWindows& te
     file.seekable = S_ISREG(info.st_mode);
     if (file.seekable) file.size_bytes = static_cast<std::uint64_t>(info.st_size);
   }
-  Result<std::unique_ptr<ByteStream>> stream = open_rows(path, text, command);
+  Result<std::unique_ptr<ByteStream>> stream = open_rows(path, text, commands);
   if (!stream) return stream.status();
   file.packing = (*stream)->packing();
   Result<std::string> head = read_head(**stream, as_it_comes && !file.seekable, file.head_is_all);
@@ -124,9 +124,12 @@ Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const
   }
   InputFiles files;
   std::string first_without_rows;
+  std::optional<CommandsAhead> commands;
+  if (!command.empty()) commands.emplace(command, names);
   for (const std::string& name : names) {
-    Result<InputFile> file = open_input_file(name, text, command, as_it_comes);
+    Result<InputFile> file = open_input_file(name, text, commands ? &*commands : nullptr, as_it_comes);
     if (!file) return file.status();
+    file->command = command;
     const Result<std::string> lack = file->head.empty() ? Result<std::string>("is empty") : look(*file);
     if (!lack) return lack.status();
     if (!lack->empty()) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,7 @@ class ChunkCutter {
     bool as_it_comes = false;  // A pipe's chunk ends with the last line that is there; for one shard.
     bool give_way = false;     // next() returns kRetry where a pipe's writer lets it wait.
   };
-  ChunkCutter(std::vector<InputFile>& files, Rules rules) : files_(files), rules_(rules) {}
+  ChunkCutter(std::vector<InputFile>& files, Rules rules);
   // Null: the end. `index`: the chunk's number over all files.
   Result<StreamChunkRef> next(std::uint64_t& index);
   std::uint64_t bytes_consumed() const;
@@ -56,6 +57,7 @@ class ChunkCutter {
 
   std::vector<InputFile>& files_;
   Rules rules_;
+  std::optional<CommandsAhead> commands_;  // Where files are the output of one.
   std::uint32_t file_ = 0;
   std::unique_ptr<ByteStream> stream_;
   bool stream_ended_ = false;

@@ -120,9 +120,9 @@ void TextRows::write_row() {
 }  // namespace
 
 Result<std::unique_ptr<ByteStream>> open_rows(const std::string& path, const TextWindows& text,
-                                              const SourceCommand& command) {
-  if (text.context == 0) return open_byte_stream(path, command);
-  Result<std::unique_ptr<ByteStream>> bytes = open_unpacked(path, command);
+                                              CommandsAhead* commands) {
+  if (text.context == 0) return open_byte_stream(path, commands);
+  Result<std::unique_ptr<ByteStream>> bytes = open_unpacked(path, commands);
   if (!bytes) return bytes.status();
   return std::unique_ptr<ByteStream>(std::make_unique<TextRows>(path, *std::move(bytes), text));
 }

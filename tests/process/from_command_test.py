@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Rows that a command brings from a server: the bits of the same rows in files, and what a failure says."""
+import collections
 import gzip
 import http.server
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
-from programs import PROGRAM, ProgramTest, patience
+from programs import PROGRAM, ProgramTest, alive, patience
 
 FETCH = """%s -c 'import shutil, sys, urllib.request as u
 with u.build_opener(u.ProxyHandler({})).open(sys.argv[1]) as body: shutil.copyfileobj(body, sys.stdout.buffer)' %%s""" % sys.executable
@@ -19,8 +22,17 @@ with u.build_opener(u.ProxyHandler({})).open(sys.argv[1]) as body: shutil.copyfi
 
 class Objects(http.server.BaseHTTPRequestHandler):
     held = {}
+    follower = {}  # By path: what must have been asked for as often before it is answered.
+    asked = collections.Counter()
+    news = threading.Condition()
 
     def do_GET(self):
+        with self.news:
+            self.asked[self.path] += 1
+            self.news.notify_all()
+            follower, times = self.follower.get(self.path), self.asked[self.path]
+            if follower and not self.news.wait_for(lambda: self.asked[follower] >= times, patience(30)):
+                return self.send_error(503, "nobody asks for %s meanwhile" % follower)
         body = self.held.get(self.path)
         self.send_response(200 if body is not None else 404)
         self.end_headers()
@@ -40,16 +52,23 @@ class FromCommand(ProgramTest):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
+        self.port = server.server_port
         chance = random.Random(1)
         self.names, self.files = [], []
         for name in ("a.svm.gz", "b.svm.gz"):
             rows = "".join("%d %s\n" % (i % 3 == 0, " ".join("%d:1" % chance.randrange(500) for _ in range(5)))
                            for i in range(3000))
-            Objects.held["/" + name] = gzip.compress(rows.encode())
-            self.files.append(os.path.join(self.folder, name))
-            with open(self.files[-1], "wb") as out:
-                out.write(Objects.held["/" + name])
-            self.names.append("http://127.0.0.1:%d/%s" % (server.server_port, name))
+            address, path = self.put(name, rows)
+            self.names.append(address)
+            self.files.append(path)
+
+    def put(self, name, rows):
+        """The object's address, and the same in a file."""
+        Objects.held["/" + name] = gzip.compress(rows.encode())
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as out:
+            out.write(Objects.held["/" + name])
+        return "http://127.0.0.1:%d/%s" % (self.port, name), path
 
     def run_program(self, *words):
         done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=patience(60),
@@ -84,6 +103,44 @@ class FromCommand(ProgramTest):
         self.assertEqual(code, 0, err)
         with open(log, encoding="utf-8") as lines:
             self.assertLessEqual(len(lines.readlines()), 11, "7 looks at the begin of a file, and 2 passes over 2 files")
+
+    def test_several_objects_come_at_once(self):
+        model = os.path.join(self.folder, "model")
+        self.assertEqual(self.run_program("train", *self.files, "--out", model)[0], 0)
+        placed = [self.put("%d.svm.gz" % i, "".join("%d %d:1\n" % (row % 2, row % 7 + i) for row in range(400))) for i in range(7)]
+        names, files = zip(*placed)
+        for i in range(6):
+            Objects.follower["/%d.svm.gz" % i] = "/%d.svm.gz" % (i + 1)
+        self.addCleanup(Objects.follower.clear)
+        theirs = self.run_program("predict", "--model", model, *names, "--from-command", FETCH)
+        self.assertEqual(theirs[0], 0, theirs[2])
+        self.assertEqual(theirs[1], self.run_program("predict", "--model", model, *files)[1])
+
+    def test_no_command_outlives_the_program(self):
+        log = os.path.join(self.folder, "log")
+        for how in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            program = subprocess.Popen([PROGRAM, "data", "check", "a", "b", "c", "--from-command",
+                                        "echo $$ >>%s; sleep 1000; : %%s" % log], stderr=subprocess.DEVNULL)
+            pids = self.when(lambda: len(self.numbers(log)) == 3 and self.numbers(log))
+            program.send_signal(how)
+            program.wait(patience(30))
+            self.when(lambda: not any(alive(pid) for pid in pids))
+            os.remove(log)
+
+    @staticmethod
+    def numbers(path):
+        try:
+            with open(path, encoding="ascii") as lines:
+                return [int(line) for line in lines]
+        except FileNotFoundError:
+            return []
+
+    def when(self, condition):
+        end = time.monotonic() + patience(30)
+        while not (result := condition()) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertTrue(result)
+        return result
 
     def test_a_name_within_quotes_is_refused(self):
         for command in ("cat '%s'", 'cat "s3/%s"', "sh -c 'cat %s'"):

@@ -86,7 +86,8 @@ Result<std::string> sample_plain(const std::vector<InputFile>& files, bool heade
 }
 
 Result<std::string> sample_packed(const InputFile& file, bool header, const ReadOptions& options) {
-  const auto stream = open_rows(file.path, options.text, file.command);
+  CommandsAhead command(file.command, {file.path});
+  const auto stream = open_rows(file.path, options.text, file.command.empty() ? nullptr : &command);
   if (!stream) return stream.status();
   std::string text(kSampleBytes, '\0');
   std::size_t size = 0;

@@ -3,8 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,12 +15,11 @@
 
 #include "data/unpack/shell_word.h"
 
-extern char** environ;
-
 namespace thalweg {
 namespace {
 
 constexpr std::size_t kWordsKept = 4096;
+constexpr int kPipeBytes = 1 << 20;  // What it may write before any of it is read.
 
 // For poll(); 0: it is past.
 int milliseconds_until(std::chrono::steady_clock::time_point moment) {
@@ -33,30 +31,6 @@ int milliseconds_until(std::chrono::steady_clock::time_point moment) {
 void close_end(int& fd) {
   if (fd >= 0) ::close(fd);
   fd = -1;
-}
-
-// /bin/sh -c LINE in a process group of its own, nothing to read; an errno.
-int spawn_shell(const std::string& line, int output, int errors, pid_t& pid) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::string shell = "sh", flag = "-c", text = line;
-  char* const words[] = {shell.data(), flag.data(), text.data(), nullptr};
-  const int failed = ::posix_spawn(&pid, "/bin/sh", &actions, &attributes, words, environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return failed;
 }
 
 }  // namespace
@@ -77,10 +51,7 @@ Result<std::unique_ptr<CommandOutput>> CommandOutput::start(const SourceCommand&
 }
 
 CommandOutput::~CommandOutput() {
-  if (pid_ > 0) {
-    ::kill(-pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
-  }
+  process_.kill();  // Before it finds that nobody listens.
   close_end(output_);
   close_end(errors_);
 }
@@ -89,8 +60,8 @@ Status CommandOutput::spawn() {
   int output[2] = {-1, -1}, errors[2] = {-1, -1};
   int failed = ::pipe2(output, O_CLOEXEC) == 0 && ::pipe2(errors, O_CLOEXEC) == 0 ? 0 : errno;
   output_ = output[0], errors_ = errors[0];
-  if (failed == 0) failed = spawn_shell(line_, output[1], errors[1], pid_);
-  if (failed != 0) pid_ = -1;
+  ::fcntl(output_, F_SETPIPE_SZ, kPipeBytes);  // Where it may be as large.
+  if (failed == 0) failed = process_.start(line_, output[1], errors[1]);
   close_end(output[1]);
   close_end(errors[1]);
   if (failed == 0) return {};
@@ -110,6 +81,14 @@ Status CommandOutput::wait_for_output() {
     if (ready > 0 && ends[0].revents != 0) return {};
     if (Clock::now() >= deadline) return too_late("has written nothing");
   }
+}
+
+// A pipe is full at the latest when each of its pages is a little more than half full.
+bool CommandOutput::held_up_for(std::chrono::nanoseconds time) const {
+  pollfd output{output_, POLLIN, 0};
+  int waiting = 0;
+  return Clock::now() - started_ >= time && ::poll(&output, 1, 0) >= 0 && (output.revents & POLLHUP) == 0 &&
+         ::ioctl(output_, FIONREAD, &waiting) == 0 && waiting >= ::fcntl(output_, F_GETPIPE_SZ) / 2;
 }
 
 Status CommandOutput::too_late(const char* what) const {
@@ -152,8 +131,7 @@ Status CommandOutput::wait_for_end(int& how) {
     if (errors_ >= 0 && Clock::now() >= deadline) return too_late("has ended its output, and has not ended");
   }
   for (;;) {
-    const pid_t ended = ::waitpid(pid_, &how, WNOHANG);
-    if (ended > 0 || (ended < 0 && errno != EINTR)) return {};
+    if (process_.ended(how)) return {};
     if (Clock::now() >= deadline) return too_late("has ended its output, and has not ended");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -162,7 +140,6 @@ Status CommandOutput::wait_for_end(int& how) {
 Status CommandOutput::end() {
   int how = 0;
   if (Status status = wait_for_end(how); !status.ok()) return status;
-  pid_ = -1;
   if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return {};
   const std::string ended = WIFEXITED(how) ? fmt::format("exit code {}", WEXITSTATUS(how))
                                            : fmt::format("signal {}", WTERMSIG(how));

@@ -1,13 +1,12 @@
 // What a command writes to its standard output, where files are not in the file system.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
 
+#include "data/unpack/shell_process.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -18,10 +17,13 @@ struct SourceCommand {
   // The longest wait for more of its output, and from there to its end; what it says on standard error counts
   // for nothing.
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);
+  // Of one that runs ahead of its turn: servers close connections that nothing is read from.
+  std::chrono::nanoseconds longest_hold = std::chrono::seconds(20);
   bool empty() const { return line.empty(); }
 };
 
-// One thread at a time. At its end the command is killed with all that it has started.
+// One thread at a time. At its end, or that of this program, the command is killed with all that it has
+// started.
 class CommandOutput {
  public:
   // The command with each %s replaced by `name`, quoted for the shell, is run by /bin/sh.
@@ -33,6 +35,8 @@ class CommandOutput {
   // 0: the end, and the command has succeeded. kIo names the command, how it ended and its last words;
   // kTimeout, how long it has been silent.
   Result<std::size_t> read(char* to, std::size_t size);
+  // Whether it began that long ago and has probably had to wait since, as nothing of its output was read.
+  bool held_up_for(std::chrono::nanoseconds time) const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -48,7 +52,8 @@ class CommandOutput {
 
   const std::string name_, line_;
   const std::chrono::nanoseconds timeout_;
-  pid_t pid_ = -1;  // Until it has been waited for.
+  const Clock::time_point started_ = Clock::now();
+  ShellProcess process_;
   int output_ = -1, errors_ = -1;
   std::string said_;  // The end of its standard error.
 };
