@@ -188,6 +188,8 @@ std::string labels_beside(const std::string& path) {
   return std::filesystem::exists(packed) ? packed.string() : same.string();
 }
 
+constexpr const char *kTrainImages = "train-images-idx3-ubyte", *kTestImages = "t10k-images-idx3-ubyte";
+
 std::string either(const std::filesystem::path& directory, const char* name) {
   for (const char* ending : {"", ".gz", ".zst", ".xz", ".bz2"}) {
     const std::filesystem::path path = directory / (std::string(name) + ending);
@@ -220,9 +222,25 @@ Result<std::unique_ptr<ByteStream>> open_idx_rows(const std::string& path,
 std::optional<ImageFiles> find_images(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return std::nullopt;
-  ImageFiles files{either(path, "train-images-idx3-ubyte"), either(path, "t10k-images-idx3-ubyte")};
+  ImageFiles files{either(path, kTrainImages), either(path, kTestImages)};
   if (files.train.empty()) return std::nullopt;
   return files;
+}
+
+Status take_test_images(std::vector<std::string>& paths) {
+  for (std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) continue;
+    std::string test = either(path, kTestImages);
+    if (test.empty() && either(path, kTrainImages).empty()) continue;
+    if (test.empty()) {
+      return {Code::kIo,
+              fmt::format("{}: has {} and no {}, expected test images, or the name of a file of images", path,
+                          kTrainImages, kTestImages)};
+    }
+    path = std::move(test);
+  }
+  return {};
 }
 
 }  // namespace thalweg

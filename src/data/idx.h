@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/byte_stream.h"
 #include "thalweg/status.h"
@@ -28,5 +29,8 @@ struct ImageFiles {
 };
 // Nothing: `path` is no directory, or has no train-images-idx3-ubyte.
 std::optional<ImageFiles> find_images(const std::string& path);
+
+// In what is measured or scored: a directory of images becomes its test images. kIo naming one that has none.
+Status take_test_images(std::vector<std::string>& paths);
 
 }  // namespace thalweg

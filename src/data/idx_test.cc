@@ -129,5 +129,23 @@ TEST(Idx, ADirectoryOfImagesNamesItsFiles) {
   EXPECT_FALSE(find_images(train).has_value());
 }
 
+TEST(Idx, WhatIsMeasuredInADirectoryIsItsTestImages) {
+  using Paths = std::vector<std::string>;
+  const TemporaryFolder folder;
+  const std::string directory = folder / "";
+  Paths paths{directory, "rows.svm"};
+  EXPECT_TRUE(take_test_images(paths).ok());
+  EXPECT_EQ(paths, (Paths{directory, "rows.svm"}));
+  const std::string train = folder.write("train-images-idx3-ubyte", kImages);
+  EXPECT_EQ(take_test_images(paths).message(),
+            directory +
+                ": has train-images-idx3-ubyte and no t10k-images-idx3-ubyte, expected test images, "
+                "or the name of a file of images");
+  const std::string test = folder.write("t10k-images-idx3-ubyte.gz", gzipped(kImages));
+  paths = {train, directory};
+  EXPECT_TRUE(take_test_images(paths).ok());
+  EXPECT_EQ(paths, (Paths{train, test}));
+}
+
 }  // namespace
 }  // namespace thalweg

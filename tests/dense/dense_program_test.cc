@@ -248,11 +248,17 @@ TEST_F(DenseProgram, ASavedModelIsMeasuredAndScoresAlike) {
   const json trained = told("train --model mlp --hidden 16 --batch 32 " + data() + " --out " + model);
   const json measured = told("eval --model " + model + " " + held_out);
   EXPECT_EQ(measured["accuracy"], trained["valid_accuracy"]);
+  EXPECT_EQ(told("eval --model " + model + " " + data())["accuracy"], measured["accuracy"]);
+  const std::string images = quoted(folder_ / "train-images-idx3-ubyte");
+  const json apart = told("train --model mlp --hidden 16 --batch 32 " + images + " --valid " + data());
+  EXPECT_EQ(apart["model_digest"], trained["model_digest"]);
+  EXPECT_EQ(apart["valid_logloss"], trained["valid_logloss"]);
   EXPECT_NEAR(measured["logloss"].get<double>(), trained["valid_logloss"].get<double>(), 1e-6);
   EXPECT_TRUE(measured["auc"].is_null());
   const Ran predicted = run("predict --quiet --model " + model + " " + held_out);
   EXPECT_EQ(predicted.code, 0) << predicted.err;
   EXPECT_EQ(predicted.out.substr(0, 6), "0\n1\n2\n");
+  EXPECT_EQ(run("predict --quiet --model " + model + " " + data()).out, predicted.out);
   const Ran shares = run("predict --quiet --probabilities --model " + model + " " + held_out);
   EXPECT_EQ(shares.code, 0) << shares.err;
   const std::string first = shares.out.substr(0, shares.out.find('\n'));

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "data/column/member_kinds.h"
 #include "data/data_set.h"
+#include "data/idx.h"
 #include "data/input_words.h"
 #include "model/predictor.h"
 #include "net/system_disk.h"
@@ -73,6 +74,8 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
     return {Code::kUsage, "model " + model() + " is of text, which has no rows to score"};
   ReadOptions read = read_as_trained(impl_->manifest());
   read.paths = files;
+  const Status found = more.from_command.empty() ? take_test_images(read.paths) : ok_status();
+  if (!found.ok()) return as_input(found);
   read.formats = more.formats;
   read.from_command = more.from_command;
   read.command_timeout = more.command_timeout;
