@@ -87,10 +87,13 @@ Status TextRows::cut() {
   const std::size_t size = end - begin, context = windows_.context;
   if (size <= context) {
     const bool held_out = windows_.part == Part::kHeldOut;
+    const char* const part = held_out                        ? " to hold out"
+                             : windows_.part == Part::kTrain ? " to learn from"
+                                                             : "";
     return {Code::kData,
-            fmt::format("{}: {} bytes{}; expected more than the {} of --context\nhint: lower --context{}",
-                        path_, size, held_out ? " to hold out" : "", context,
-                        held_out ? ", or name held-out text by --valid" : "")};
+            fmt::format("{}: {} bytes{}; expected more than the {} of --context\nhint: train with a lower "
+                        "--context{}",
+                        path_, size, part, context, held_out ? ", or name held-out text by --valid" : "")};
   }
   text_.erase(text_.begin() + static_cast<std::ptrdiff_t>(end), text_.end());
   text_.erase(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(begin));

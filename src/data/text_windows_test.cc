@@ -72,7 +72,12 @@ TEST(TextWindows, FilesThatAreTooShortSaySo) {
   const auto whole = rows_of(file, {.context = 4});
   EXPECT_EQ(whole.status().code(), Code::kData);
   EXPECT_EQ(whole.status().message(),
-            file + ": 4 bytes; expected more than the 4 of --context\nhint: lower --context");
+            file + ": 4 bytes; expected more than the 4 of --context\nhint: train with a lower --context");
+  EXPECT_NE(rows_of(file, {.context = 3, .part = Part::kTrain, .parts = 4})
+                .status()
+                .message()
+                .find("3 bytes to learn from; expected more than the 3"),
+            std::string::npos);
   EXPECT_NE(rows_of(file, {1, Part::kHeldOut, 4})
                 .status()
                 .message()

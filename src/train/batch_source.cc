@@ -7,6 +7,7 @@
 
 #include "base/hint.h"
 #include "base/placed_keys.h"
+#include "train/plan/dense_plan.h"
 
 namespace thalweg {
 
@@ -82,7 +83,8 @@ Status BatchSource::refused_row(Status why) {
     const Status placed(status.code(), reader_->place_of_last_row() + ": " + status.message());
     if (row.keys.empty()) return placed;
     const Key largest = *std::max_element(row.keys.begin(), row.keys.end());
-    return with_hint(placed, fmt::format("--inputs {} or more takes it too", largest + 1));
+    return with_hint(placed, largest < kInputsMax ? fmt::format("train with --inputs {} or more", largest + 1)
+                                                  : fmt::format("train with {}", kHashesInputs));
   }
 }
 

@@ -11,7 +11,6 @@
 namespace thalweg {
 namespace {
 
-constexpr Key kInputsMax = Key{1} << 20;
 constexpr std::uint32_t kClassesMax = 1 << 20;
 
 struct Sizes {
@@ -32,9 +31,8 @@ Status refuse_row(DataSet& data, bool of_inputs, bool of_classes) {
     const auto wide = std::find_if_not(batch.keys.begin(), batch.keys.end(), is_input);
     if (of_inputs && wide != batch.keys.end()) {
       return {Code::kData,
-              fmt::format("{}: feature {}; a dense model takes features below {}\nhint: --hash-bits 12 "
-                          "hashes them to 4096",
-                          place, *wide, kInputsMax)};
+              fmt::format("{}: feature {}; a dense model takes features below {}\nhint: train with {}", place,
+                          *wide, kInputsMax, kHashesInputs)};
     }
     if (!of_classes || is_class_label(batch.labels[0])) continue;
     return {Code::kData,

@@ -8,6 +8,10 @@
 
 namespace thalweg {
 
+// Features of a dense model are below.
+inline constexpr Key kInputsMax = Key{1} << 20;
+inline constexpr const char* kHashesInputs = "--hash-bits 12, which hashes features to 4096";
+
 // Sizes, batch and update rule of spec.model, whose kind is dense. Reads all of `data` where inputs or
 // classes are not told; null: only the workers have the data. Errors: kUsage, kData naming file and line.
 Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec);

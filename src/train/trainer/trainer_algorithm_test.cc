@@ -219,11 +219,15 @@ TEST_F(TrainerTest, AHeldOutRowWithMoreInputsIsNamedByItsLine) {
   EXPECT_EQ(result.status.code(), Code::kData);
   EXPECT_NE(
       result.status.message().find("held-out.svm:3: the row has feature 130; model still takes 0 to 123\n"
-                                   "hint: --inputs 131 or more takes it too"),
+                                   "hint: train with --inputs 131 or more"),
       std::string::npos)
       << result.status.message();
   options_.inputs = 131;
   EXPECT_TRUE(run(options_).status.ok());
+  options_.valid = folder_.write("wide.svm", "1 3:1\n0 2000000:1\n");  // More than any --inputs.
+  EXPECT_NE(run(options_).status.message().find("takes 0 to 130\nhint: train with --hash-bits 12"),
+            std::string::npos)
+      << run(options_).status.message();
 }
 
 TEST_F(TrainerTest, AStepWaitsForSomeShard) {
