@@ -195,7 +195,7 @@ Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
     case LaneStep::Kind::kCopy:
       return take_copy(lane, fabric);
     case LaneStep::Kind::kShared:
-      return work_shared(fabric);
+      return work_shared(lane, fabric);
     case LaneStep::Kind::kOffer:
     case LaneStep::Kind::kOfferEarly:
     case LaneStep::Kind::kSum:
@@ -212,8 +212,12 @@ Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
   return Progress::kStep;
 }
 
-Exchange::Progress Exchange::work_shared(Fabric& fabric) {
+Exchange::Progress Exchange::work_shared(Running& lane, Fabric& fabric) {
   if (call_.phantom) return Progress::kStep;
+  if (unreachable_) return Progress::kNone;
+  const HeldMemory held(call_, rank_, ranks_, fabric, lane.channel, preface_.sequence);
+  unreachable_ = held.lost();
+  if (unreachable_) return Progress::kNone;
   shared_ = true;
   Status status = work_in_shared_memory(call_, buffers_, rank_, ranks_, fabric);
   if (!status.ok()) fail(std::move(status));

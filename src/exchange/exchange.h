@@ -80,7 +80,7 @@ class Exchange {
   Progress begin_phantom_send(Running& lane, Link to, std::size_t size, Fabric& fabric);
   Progress take_receive(Running& lane, Fabric& fabric);
   Progress take_reduce(Running& lane, Fabric& fabric);
-  Progress work_shared(Fabric& fabric);
+  Progress work_shared(Running& lane, Fabric& fabric);
   void apply(const LaneStep& step, std::byte* to, const std::byte* from, const std::byte* theirs,
              std::size_t count) const;
   Progress work_ordinary(Running& lane, Fabric& fabric);

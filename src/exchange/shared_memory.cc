@@ -76,6 +76,29 @@ void sum_block(const Call& call, const Views& views, Block block, std::byte* own
 
 }  // namespace
 
+// Of a broadcast only the root's memory is looked at.
+HeldMemory::HeldMemory(const Call& call, std::uint32_t rank, std::uint32_t ranks, Fabric& fabric,
+                       std::uint16_t channel, std::uint64_t sequence)
+    : fabric_(fabric), rank_(rank), channel_(channel), end_(ranks) {
+  if (call.operation == Operation::kBroadcast) begin_ = call.root, end_ = call.root + 1;
+  for (std::uint32_t peer = begin_; peer < end_; ++peer) {
+    if (peer == rank_ || fabric_.hold({peer, channel_}, sequence)) continue;
+    lost_ = peer;
+    let_go(peer);
+    return;
+  }
+}
+
+HeldMemory::~HeldMemory() {
+  if (!lost_) let_go(end_);
+}
+
+void HeldMemory::let_go(std::uint32_t end) {
+  for (std::uint32_t peer = begin_; peer < end; ++peer) {
+    if (peer != rank_) fabric_.let_go({peer, channel_});
+  }
+}
+
 Status work_in_shared_memory(const Call& call, Buffers& buffers, std::uint32_t rank, std::uint32_t ranks,
                              Fabric& fabric) {
   Result<Views> views = views_of(call, buffers, rank, ranks, fabric);

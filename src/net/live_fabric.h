@@ -31,7 +31,8 @@ class LiveFabric : public Fabric {
   // OK, or how the peer was lost: kPeerLost with the reason.
   virtual Status peer_status(std::uint32_t peer) = 0;
   // This rank gives up an operation with that peer, by its first channel and its number there, and those
-  // after it. From any thread, before anything changes that the peer may read.
+  // after it. From any thread that holds nothing itself, before anything changes that the peer may read.
+  // Among threads of one process it returns once the peer has let go.
   virtual void give_up(Link /*with*/, std::uint64_t /*sequence*/) {}
   // Whether the peer has: what was read of its memory for the operation may be something else.
   virtual bool has_given_up(Link /*with*/, std::uint64_t /*sequence*/) { return false; }

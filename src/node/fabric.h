@@ -53,6 +53,10 @@ class Fabric {
   virtual std::byte* shared_by(std::uint32_t /*peer*/, std::uint64_t /*offset*/, std::size_t /*size*/) {
     return nullptr;
   }
+  // Has what `with.peer` shares for its operation of that number on the channel stay there until let_go(): a
+  // rank that gives the operation up does not return before that. False: it has given it up already.
+  virtual bool hold(Link /*with*/, std::uint64_t /*sequence*/) { return true; }
+  virtual void let_go(Link /*with*/) {}
   // This rank's part of that memory for what its peers are to see of other buffers, while an operation uses
   // `channel`: kStagingTurns areas of kStagingBytes, used in turn, from a multiple of 64 on, the same at each
   // call. Null when there are none.

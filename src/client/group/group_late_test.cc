@@ -1,9 +1,12 @@
-// A rank that is late reads what its peers have in shared memory after they gave up and changed it.
+// A rank that is late reads what its peers have in shared memory when they give up: processes change it all
+// the same, threads of one process wait, since they may free it.
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "client/group/group_threads_for_test.h"
 
@@ -13,9 +16,7 @@ namespace {
 std::atomic<int> given_up{0};
 thread_local bool late = false;
 
-// The late rank comes to add when both others have changed what it adds.
-void add_late(void* into, const void* from, std::size_t count, void*) {
-  while (late && given_up.load() < 2) std::this_thread::yield();
+void add(void* into, const void* from, std::size_t count) {
   auto* const sums = static_cast<std::byte*>(into);
   const auto* const more = static_cast<const std::byte*>(from);
   for (std::size_t i = 0; i < count; ++i) {
@@ -25,6 +26,20 @@ void add_late(void* into, const void* from, std::size_t count, void*) {
     a += b;
     std::memcpy(sums + i * sizeof a, &a, sizeof a);
   }
+}
+
+// The late rank comes to add when both others have changed what it adds.
+void add_late(void* into, const void* from, std::size_t count, void*) {
+  while (late && given_up.load() < 2) std::this_thread::yield();
+  add(into, from, count);
+}
+
+// It adds long after the others' patience is over, and sees whether one of them has its memory back by then.
+void add_slowly(void* into, const void* from, std::size_t count, void* seen) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  while (late && given_up.load() == 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  if (late && given_up.load() > 0) *static_cast<bool*>(seen) = true;
+  add(into, from, count);
 }
 
 std::string give_up_on_the_late(Group& group) {
@@ -54,6 +69,25 @@ std::string give_up_on_the_late(Group& group) {
 TEST(GroupLate, AResultReadAfterPeersGaveUpIsNone) {
   given_up = 0;
   EXPECT_EQ(on_joined(3, GroupTransport::kShm, give_up_on_the_late), "");
+}
+
+std::string wait_for_the_late(Group& group) {
+  constexpr std::size_t kCount = 30'000;
+  late = group.rank() == 2;
+  bool seen = false;
+  std::vector<std::int64_t> in(kCount, 1), out(kCount);
+  GroupCall call = Group::typed<std::int64_t>(Operation::kReduceScatter, in.data(), out.data(), kCount);
+  call.combine = Monoid{"sum", sizeof(std::int64_t), &add_slowly, &seen};
+  call.route = *RouteChoice::named("shared");
+  call.timeout = std::chrono::milliseconds(late ? 60'000 : 50);
+  static_cast<void>(group.run(call));
+  if (!late) given_up.fetch_add(1);
+  return seen ? "a rank gave up while its memory was read" : "";
+}
+
+TEST(GroupLate, ThreadsDoNotGiveUpMemoryThatIsRead) {
+  given_up = 0;
+  EXPECT_EQ(on_threads(3, wait_for_the_late), "");
 }
 
 }  // namespace

@@ -95,6 +95,8 @@ class GroupView final : public Fabric {
   std::byte* shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) override {
     return fabric_.shared_by(fabric_rank(peer), offset, size);
   }
+  bool hold(Link with, std::uint64_t sequence) override { return fabric_.hold(outer(with), sequence); }
+  void let_go(Link with) override { fabric_.let_go(outer(with)); }
   std::byte* staging(std::uint16_t channel) override {
     return fabric_.staging(static_cast<std::uint16_t>(channel + first_channel_));
   }

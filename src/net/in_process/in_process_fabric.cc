@@ -31,6 +31,8 @@ struct Stream {
   alignas(64) std::atomic<std::uint64_t> read{0};
   std::uint64_t written_seen = 0;  // The reader's last look at `written`.
   alignas(64) std::atomic<bool> writer_waits{false};
+  std::atomic<std::uint64_t> given_up{0};  // The number of the writer's first operation that it gave up, + 1.
+  alignas(64) std::atomic<bool> held{false};  // The reader works on memory of the writer's.
   const std::unique_ptr<std::byte[]> bytes{new std::byte[kStreamBytes]};
 };
 
@@ -217,6 +219,27 @@ class InProcessFabric final : public LiveFabric {
   }
   std::byte* shared_by(std::uint32_t, std::uint64_t offset, std::size_t) override {
     return reinterpret_cast<std::byte*>(offset);
+  }
+
+  // Each side says first what it does and then looks at the other's word.
+  bool hold(Link with, std::uint64_t sequence) override {
+    Stream* const stream = incoming(with);
+    if (!stream) return false;
+    stream->held.store(true, std::memory_order_seq_cst);
+    const std::uint64_t first = stream->given_up.load(std::memory_order_seq_cst);
+    if (first == 0 || first > sequence + 1) return true;
+    let_go(with);
+    return false;
+  }
+  void let_go(Link with) override { incoming(with)->held.store(false, std::memory_order_release); }
+  // A peer that was never written to does not know of any memory.
+  void give_up(Link with, std::uint64_t sequence) override {
+    Streams* const pair = ranks_->between(rank_, with.peer).load(std::memory_order_acquire);
+    Stream* const stream = pair ? pair->by_channel[with.channel].load(std::memory_order_acquire) : nullptr;
+    if (!stream) return;
+    std::uint64_t none = 0;
+    stream->given_up.compare_exchange_strong(none, sequence + 1, std::memory_order_seq_cst);
+    while (stream->held.load(std::memory_order_seq_cst)) std::this_thread::yield();
   }
 
   void wait(Instant until) override { ranks_->sleepers[rank_].wait(until, spins_); }
