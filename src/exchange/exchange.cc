@@ -377,8 +377,10 @@ bool Exchange::greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer) {
   if (!read_split(lane, fabric, peer, &lane.theirs, sizeof lane.theirs)) return false;
   lane.peers[peer] |= Running::kKnown;
   Status same = check_prefaces({rank_, preface_from(peer)}, {peer, lane.theirs});
-  if (!same.ok()) fail(std::move(same));
-  return !done_;
+  if (same.ok()) return true;
+  contradiction_ = {peer, lane.theirs};
+  fail(std::move(same));
+  return false;
 }
 
 Exchange::Progress Exchange::take_receive(Running& lane, Fabric& fabric) {

@@ -9,6 +9,7 @@
 #include <memory_resource>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exchange/buffers.h"
@@ -42,6 +43,8 @@ class Exchange {
   // The same where nothing has changed since but what has come on that channel, which is one lane's affair.
   bool advance(Fabric& fabric, std::uint16_t arrived_on);
   void fail(Status status);
+  // A better word on why it has failed.
+  void explain(Status why) { status_ = std::move(why); }
   bool done() const { return done_; }
   std::uint32_t rank() const { return rank_; }
   std::uint32_t ranks() const { return ranks_; }
@@ -54,6 +57,8 @@ class Exchange {
   };
   Waiting waiting() const;
   const Preface& preface() const { return preface_; }
+  // What a peer has called that made it fail, if that did.
+  const std::optional<PrefaceOf>& contradiction() const { return contradiction_; }
   std::string name() const;  // "all-reduce #12 of 1048576 f32 by ring"
 
   // Whether this rank has heard from another, so far.
@@ -112,6 +117,7 @@ class Exchange {
   std::optional<std::uint32_t> unreachable_;  // A rank whose memory cannot be read.
   bool done_ = false;
   Status status_;
+  std::optional<PrefaceOf> contradiction_;
   std::uint64_t bytes_sent_ = 0;
   std::uint64_t messages_sent_ = 0;
 };

@@ -111,7 +111,7 @@ std::string describe(const Preface& preface, const Route* own) {
   plan.route = own && own->id == preface.route ? own : find_route(preface.route);
   if (plan.route && plan.route->number.where) plan.*plan.route->number.where = preface.number;
   text += " by " + (plan.route ? plan.name() : "a route of the application's own");
-  if (preface.root != 0) text += ", root " + std::to_string(preface.root);
+  if (has_root(preface.operation)) text += ", root " + std::to_string(preface.root);
   return text;
 }
 

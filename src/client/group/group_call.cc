@@ -14,12 +14,6 @@ Status wrong_call(Operation operation, std::string why) {
   return {Code::kUsage, fmt::format("{}: {}", operation_name(operation), why)};
 }
 
-bool has_root(Operation operation) {
-  return operation == Operation::kReduce || operation == Operation::kBroadcast ||
-         operation == Operation::kGather || operation == Operation::kScatter ||
-         operation == Operation::kPointToPoint;
-}
-
 bool has_parts(Operation operation) {
   return operation == Operation::kReduceScatter || operation == Operation::kAllGather ||
          operation == Operation::kGather || operation == Operation::kScatter ||

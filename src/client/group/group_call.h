@@ -36,7 +36,6 @@ struct Extents {
 // OK where the buffers have nothing in common or are in place as group.h says. Errors: kUsage.
 Status check_overlap(const GroupCall& asked, std::uint32_t rank, const Extents& extents);
 
-bool has_root(Operation operation);
 bool has_parts(Operation operation);
 Status wrong_call(Operation operation, std::string why);
 inline Status wrong_call(const GroupCall& asked, std::string why) {

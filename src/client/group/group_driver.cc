@@ -39,7 +39,6 @@ Status check_notes(const CallNote::Saying& one, const CallNote::Saying& other) {
   std::memcpy(&second.preface, other.bytes.data(), other.bytes.size());
   return check_prefaces(first, second);
 }
-
 CallNote note_of(const PrefaceOf& preface, const GroupView& view, const CallNote::Place& at) {
   static_assert(sizeof(Preface) == CallNote::kBytes);
   CallNote note;
@@ -52,6 +51,20 @@ CallNote note_of(const PrefaceOf& preface, const GroupView& view, const CallNote
 
 CallNote note_of(const Exchange& exchange, const GroupView& view, const CallNote::Place& at) {
   return note_of(PrefaceOf{exchange.rank(), exchange.preface()}, view, at);
+}
+
+// Ranks that are not at the same operation have differed in one before, which one of the two has noted.
+void find_first_difference(Exchange& exchange, GroupView& view, CallNote::Place at) {
+  const auto& other = exchange.contradiction();
+  CallBoard* calls = view.calls();
+  if (!other || !calls || other->preface.group != view.id()) return;
+  if (other->preface.sequence < at.sequence) {
+    at.sequence = other->preface.sequence;
+    if (Status why = calls->compare(note_of(*other, view, at)); !why.ok()) exchange.explain(std::move(why));
+  } else if (other->preface.sequence > at.sequence) {
+    if (auto found = calls->ask(view.fabric_rank(other->rank), note_of(exchange, view, at)))
+      exchange.explain(std::move(found->status));
+  }
 }
 
 }  // namespace
@@ -75,8 +88,9 @@ struct GroupDriver::Watch {
       : at{place.kind, place.sequence}, started(place.is_started()), timeout(its_timeout) {
     if (GroupControl* control = view.control()) operation = control->enter();
   }
-  void end(const Exchange& exchange, GroupView& view) {
+  void end(Exchange& exchange, GroupView& view) {
     note(exchange, view);
+    find_first_difference(exchange, view, at);
     if (exchange.bytes_sent() > 0) view.add_sent(exchange.bytes_sent());
     if (GroupControl* control = view.control()) control->leave(operation);
     give_up_if_failed(exchange, view);
@@ -472,13 +486,11 @@ bool GroupDriver::advance(Running& running, Instant now) {
 // Says how; afterwards the call's memory is its caller's.
 Status GroupDriver::end_call(Running& running) {
   GroupView& view = *running.job.view;
+  if (running.watch) running.watch->end(*running.exchange, view);
   const Status how =
       running.begun ? outcome(*running.exchange, view, running.job.place.first_channel) : view.failure();
   if (!how.ok()) give_up(view, running.job.place, how);
-  if (running.watch) {
-    running.watch->end(*running.exchange, view);
-    view.end_copies(running.trial, *running.exchange);
-  }
+  if (running.watch) view.end_copies(running.trial, *running.exchange);
   running.exchange = nullptr;
   running.own.reset();
   running.watch.reset();

@@ -25,6 +25,12 @@ bool combines(Operation operation) {
          operation == Operation::kReduceScatter;
 }
 
+bool has_root(Operation operation) {
+  return operation == Operation::kReduce || operation == Operation::kBroadcast ||
+         operation == Operation::kGather || operation == Operation::kScatter ||
+         operation == Operation::kPointToPoint;
+}
+
 Result<Operation> parse_operation(std::string_view name) {
   std::string known;
   for (std::size_t i = 0; i < kOperations; ++i) {

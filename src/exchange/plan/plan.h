@@ -17,6 +17,7 @@ namespace thalweg {
 const char* operation_name(Operation operation);  // "all-reduce"
 Result<Operation> parse_operation(std::string_view name);
 bool combines(Operation operation);  // Elements, not merely moves them.
+bool has_root(Operation operation);  // A rank that is called so; point to point: the sender.
 
 // One cycle through all ranks, or one tree; `weight` is its share of the bytes.
 struct Ring {

@@ -46,12 +46,12 @@ class CallBoard {
   void note(const CallNote& note);
   // This rank waits for `peer` in the operation of `note`: tells it, who compares.
   virtual void show(std::uint32_t peer, const CallNote& note) = 0;
+  // The same, and waits for a while for what the peer finds; none where it finds nothing.
+  virtual std::optional<Verdict> ask(std::uint32_t peer, const CallNote& note) = 0;
   // This rank cannot go on because of what ranks call; all of them are told.
   virtual void judge(Verdict verdict) = 0;
   // Why operations among all ranks cannot end, once that is known.
   virtual std::optional<Verdict> found() const = 0;
-
- protected:
   // OK, or how what another rank says differs from what this one says of the same operation.
   Status compare(const CallNote& theirs) const;
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::size_t kMessageBytesMax = limits::kTextOfStatusMax + 64;
+constexpr Duration kAnswerWait = std::chrono::seconds(1);
 constexpr std::size_t kOutBytesMax = std::size_t{1} << 20;  // To a peer that takes nothing; more is dropped.
 
 }  // namespace
@@ -211,6 +213,13 @@ void GroupControl::show(std::uint32_t peer, const CallNote& note) {
   put(peer, encode_note(note));
   flush(peer);
   if (!peers_[peer].out.empty()) wake();
+}
+
+std::optional<Verdict> GroupControl::ask(std::uint32_t peer, const CallNote& note) {
+  show(peer, note);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kAnswerWait, [this] { return control_.verdict().has_value(); });
+  return control_.verdict();
 }
 
 std::optional<Verdict> GroupControl::found() const {

@@ -65,6 +65,7 @@ class GroupControl final : public CallBoard {
   bool was_left_out() const;
 
   void show(std::uint32_t peer, const CallNote& note) override;
+  std::optional<Verdict> ask(std::uint32_t peer, const CallNote& note) override;
   void judge(Verdict verdict) override { give_up(verdict.guilty, std::move(verdict.status)); }
   std::optional<Verdict> found() const override;
 
