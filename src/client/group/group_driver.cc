@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
+#include "client/group/call_notes.h"
 #include "client/group/group_ending.h"
 #include "exchange/preface.h"
 #include "net/group/call_board.h"
@@ -30,40 +30,6 @@ void give_up_if_failed(const Exchange& exchange, GroupView& view) {
     calls->judge({self, why});
   } else if (view.control()) {
     calls->judge({self, {why.code(), fmt::format("rank {} gave up {}", self, why.message())}});
-  }
-}
-
-Status check_notes(const CallNote::Saying& one, const CallNote::Saying& other) {
-  PrefaceOf first{one.rank, {}}, second{other.rank, {}};
-  std::memcpy(&first.preface, one.bytes.data(), one.bytes.size());
-  std::memcpy(&second.preface, other.bytes.data(), other.bytes.size());
-  return check_prefaces(first, second);
-}
-CallNote note_of(const PrefaceOf& preface, const GroupView& view, const CallNote::Place& at) {
-  static_assert(sizeof(Preface) == CallNote::kBytes);
-  CallNote note;
-  note.place = at;
-  note.saying.rank = view.fabric_rank(preface.rank);
-  std::memcpy(note.saying.bytes.data(), &preface.preface, sizeof(Preface));
-  note.check = &check_notes;
-  return note;
-}
-
-CallNote note_of(const Exchange& exchange, const GroupView& view, const CallNote::Place& at) {
-  return note_of(PrefaceOf{exchange.rank(), exchange.preface()}, view, at);
-}
-
-// Ranks that are not at the same operation have differed in one before, which one of the two has noted.
-void find_first_difference(Exchange& exchange, GroupView& view, CallNote::Place at) {
-  const auto& other = exchange.contradiction();
-  CallBoard* calls = view.calls();
-  if (!other || !calls || other->preface.group != view.id()) return;
-  if (other->preface.sequence < at.sequence) {
-    at.sequence = other->preface.sequence;
-    if (Status why = calls->compare(note_of(*other, view, at)); !why.ok()) exchange.explain(std::move(why));
-  } else if (other->preface.sequence > at.sequence) {
-    if (auto found = calls->ask(view.fabric_rank(other->rank), note_of(exchange, view, at)))
-      exchange.explain(std::move(found->status));
   }
 }
 
