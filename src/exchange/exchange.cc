@@ -449,22 +449,32 @@ Exchange::Progress Exchange::take_copy(Running& lane, Fabric& fabric) {
   return Progress::kStep;
 }
 
-Exchange::Waiting Exchange::waiting() const {
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    const Running& lane = lanes_[i];
-    if (lane.over && lane.outgoing.empty()) continue;
-    const std::string where = "lane " + std::to_string(i) + " step " + std::to_string(lane.steps);
-    const LaneStep step = lane.over ? LaneStep{} : lane.lane.step();
-    if (unreachable_)
-      return {*unreachable_, where + ": read the memory of rank " + std::to_string(*unreachable_)};
-    if (lane.over || step.kind == LaneStep::Kind::kSend) {
-      const std::uint32_t peer = lane.outgoing.empty() ? step.peer : lane.outgoing.front().to.peer;
-      return {peer, where + ": send to rank " + std::to_string(peer)};
-    }
-    return {step.peer, where + ": receive " + std::to_string(step.block.count) + " elements at " +
-                           std::to_string(step.block.begin) + " from rank " + std::to_string(step.peer)};
-  }
-  return {};
+// The first lane that is not through; null where none waits.
+const Exchange::Running* Exchange::waiting() const {
+  const auto found = std::find_if(lanes_.begin(), lanes_.end(),
+                                  [](const Running& lane) { return !lane.over || !lane.outgoing.empty(); });
+  return found == lanes_.end() ? nullptr : &*found;
+}
+
+std::uint32_t Exchange::waits_for() const {
+  const Running* const lane = waiting();
+  if (!lane) return 0;
+  if (unreachable_) return *unreachable_;
+  const bool sends = lane->over || lane->lane.step().kind == LaneStep::Kind::kSend;
+  return sends && !lane->outgoing.empty() ? lane->outgoing.front().to.peer : lane->lane.step().peer;
+}
+
+std::string Exchange::waits_in() const {
+  const Running* const lane = waiting();
+  if (!lane) return {};
+  const std::string rank = " rank " + std::to_string(waits_for());
+  std::string text =
+      "lane " + std::to_string(lane - lanes_.data()) + " step " + std::to_string(lane->steps) + ": ";
+  if (unreachable_) return text + "read the memory of" + rank;
+  if (lane->over || lane->lane.step().kind == LaneStep::Kind::kSend) return text + "send to" + rank;
+  const Block block = lane->lane.step().block;
+  return text + "receive " + std::to_string(block.count) + " elements at " + std::to_string(block.begin) +
+         " from" + rank;
 }
 
 bool Exchange::heard() const {

@@ -50,12 +50,10 @@ class Exchange {
   std::uint32_t ranks() const { return ranks_; }
   const Status& status() const { return status_; }
 
-  // The rank that this one waits for, and in what step; for the error that names it.
-  struct Waiting {
-    std::uint32_t peer = 0;
-    std::string step;  // "lane 0 step 5: receive 1024 elements at 4096 from rank 3"
-  };
-  Waiting waiting() const;
+  // The rank that this one waits for, and for the error that names it in what step: "lane 0 step 5: receive
+  // 1024 elements at 4096 from rank 3".
+  std::uint32_t waits_for() const;
+  std::string waits_in() const;
   const Preface& preface() const { return preface_; }
   // What a peer has called that made it fail, if that did.
   const std::optional<PrefaceOf>& contradiction() const { return contradiction_; }
@@ -76,6 +74,7 @@ class Exchange {
   enum class Progress : std::uint8_t { kStep, kPart, kNone };
 
   void make_running(std::uint16_t first_channel);
+  const Running* waiting() const;
   bool run(Running& lane, Fabric& fabric);
   Progress take(Running& lane, Fabric& fabric);
   Progress begin_send(Running& lane, Fabric& fabric);

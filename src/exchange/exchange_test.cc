@@ -180,7 +180,7 @@ void run_case(const Case& c, std::uint64_t seed) {
     }
     ranks.push_back(std::make_unique<Exchange>(std::move(call), plan, r, c.ranks));
   }
-  ASSERT_TRUE(run_all(network, ranks)) << "stuck: " << ranks[0]->waiting().step;
+  ASSERT_TRUE(run_all(network, ranks)) << "stuck: " << ranks[0]->waits_in();
   for (std::uint32_t r = 0; r < c.ranks; ++r) {
     ASSERT_TRUE(ranks[r]->status().ok()) << ranks[r]->status().message();
     data[r].out.resize(data[r].expected.size());
@@ -284,8 +284,8 @@ TEST(OrdinaryMemory, ARankThatCannotBeReadIsWaitedForByName) {
       std::uint32_t stuck = 0;
       for (std::uint32_t r = 0; r < 2; ++r) {
         if (two.ranks[r]->done()) continue;
-        EXPECT_EQ(two.ranks[r]->waiting().peer, 1 - r);
-        const bool reads = two.ranks[r]->waiting().step.find("read the memory of rank") != std::string::npos;
+        EXPECT_EQ(two.ranks[r]->waits_for(), 1 - r);
+        const bool reads = two.ranks[r]->waits_in().find("read the memory of rank") != std::string::npos;
         stuck += reads ? 1 : 0;
       }
       EXPECT_GE(stuck, 1u) << most;
@@ -386,8 +386,8 @@ TEST(Exchange, SaysWhomItWaitsFor) {
   call.in = call.out = static_cast<std::byte*>(static_cast<void*>(buffer.data()));
   Exchange exchange(call, plan, 0, 3);
   EXPECT_FALSE(exchange.advance(fabric));
-  EXPECT_EQ(exchange.waiting().peer, 2u);
-  EXPECT_EQ(exchange.waiting().step, "lane 0 step 1: receive 10 elements at 20 from rank 2");
+  EXPECT_EQ(exchange.waits_for(), 2u);
+  EXPECT_EQ(exchange.waits_in(), "lane 0 step 1: receive 10 elements at 20 from rank 2");
 }
 
 TEST(Plan, RefusesWhatItsRanksCannotDo) {

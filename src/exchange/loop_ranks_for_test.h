@@ -62,7 +62,7 @@ class LoopRanks {
       exchanges.push_back(std::make_unique<Exchange>(std::move(call), plan_, r, ranks_, sequence_));
     }
     ++sequence_;
-    ASSERT_TRUE(run_all(network, exchanges)) << "stuck: " << exchanges[0]->waiting().step;
+    ASSERT_TRUE(run_all(network, exchanges)) << "stuck: " << exchanges[0]->waits_in();
     for (const auto& exchange : exchanges) {
       ASSERT_TRUE(exchange->status().ok()) << exchange->status().message();
     }

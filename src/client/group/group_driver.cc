@@ -17,7 +17,7 @@ namespace {
 
 // Tells the other ranks, now and again, what this one waits for.
 void tell(std::uint64_t operation, const Exchange& exchange, GroupView& view, bool started) {
-  view.control()->tell(operation, view.fabric_rank(exchange.waiting().peer), what_waits(exchange, started));
+  view.control()->tell(operation, view.fabric_rank(exchange.waits_for()), what_waits(exchange, started));
 }
 
 // An operation that failed for a reason of this rank's own ends for all.
@@ -73,7 +73,7 @@ struct GroupDriver::Watch {
     if (now < tell_at) return false;
     tell_at = now + GroupControl::kTellEvery;
     if (CallBoard* calls = view.calls())
-      calls->show(view.fabric_rank(exchange.waiting().peer), note_of(exchange, view, at));
+      calls->show(view.fabric_rank(exchange.waits_for()), note_of(exchange, view, at));
     return true;
   }
   Instant next() const { return std::min(deadline, tell_at); }

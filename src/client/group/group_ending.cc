@@ -51,20 +51,20 @@ bool advance_or_fail(Exchange& exchange, GroupView& view, bool any_lost) {
 }
 
 std::string what_waits(const Exchange& exchange, bool started) {
-  return fmt::format("{}{}, {}", exchange.name(), started ? ", started" : "", exchange.waiting().step);
+  return fmt::format("{}{}, {}", exchange.name(), started ? ", started" : "", exchange.waits_in());
 }
 
 void fail_late(Exchange& exchange, GroupView& view, Duration timeout, bool started) {
-  const Exchange::Waiting waiting = exchange.waiting();
+  const std::uint32_t peer = exchange.waits_for();
   const double seconds = std::chrono::duration<double>(timeout).count();
   if (GroupControl* control = view.control()) {
-    const Verdict verdict = control->accuse(view.fabric_rank(waiting.peer), what_waits(exchange, started));
+    const Verdict verdict = control->accuse(view.fabric_rank(peer), what_waits(exchange, started));
     const std::string why = fmt::format("not done within {} s: {}", seconds, verdict.status.message());
     exchange.fail(ended_for(exchange, {verdict.status.code(), why}));
     return;
   }
-  exchange.fail(ended_for(exchange, {Code::kTimeout, fmt::format("rank {} was waited for in vain within {} s",
-                                                                 waiting.peer, seconds)}));
+  exchange.fail(ended_for(
+      exchange, {Code::kTimeout, fmt::format("rank {} was waited for in vain within {} s", peer, seconds)}));
 }
 
 namespace {

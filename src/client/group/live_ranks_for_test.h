@@ -54,7 +54,7 @@ class LiveRanks {
       if (!waits) return {};
       if (live_now() < deadline) continue;
       return {Code::kTimeout,
-              waits->name() + ": rank " + std::to_string(waits->rank()) + " is at " + waits->waiting().step};
+              waits->name() + ": rank " + std::to_string(waits->rank()) + " is at " + waits->waits_in()};
     }
   }
   // Group memory.

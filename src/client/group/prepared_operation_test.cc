@@ -5,10 +5,12 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client/group/group_threads_for_test.h"
 #include "exchange/plan/plan.h"
+#include "net/group/group_control.h"
 #include "thalweg/group.h"
 
 namespace {
@@ -196,8 +198,9 @@ TEST(PreparedOperation, IsRefusedAsTheCallIs) {
   EXPECT_EQ(groups[0].prepare(call).status().code(), Code::kUsage);
 }
 
-// Of all ranks, once they have done it a few times.
-std::uint64_t allocations_of(const Shape& shape, std::size_t count, bool prepares) {
+// Of all ranks, once they have done it a few times. `late`: rank 0 once lets the others wait for so long that
+// they look at what it calls.
+std::uint64_t allocations_of(const Shape& shape, std::size_t count, bool prepares, bool late = false) {
   constexpr int kRounds = 50;
   std::atomic<std::uint64_t> counted{0};
   const auto body = [&](Group& group) -> std::string {
@@ -217,6 +220,8 @@ std::uint64_t allocations_of(const Shape& shape, std::size_t count, bool prepare
         before = allocations.load();
         if (Status s = barrier->run(); !s.ok()) return s.message();
       }
+      if (late && round == kRounds + 1 && group.rank() == 0)
+        std::this_thread::sleep_for(2 * GroupControl::kTellEvery);
       const Status status = !takes_part ? ok_status() : prepares ? prepared->run() : group.run(call);
       if (!status.ok()) return status.message();
     }
@@ -248,6 +253,11 @@ TEST(PreparedOperation, AllocatesNothingOnceItHasRun) {
       }
     }
   }
+}
+
+TEST(PreparedOperation, AllocatesNothingWhereARankIsLate) {
+  for (const Shape& shape : {Shape{Operation::kAllReduce}, Shape{Operation::kAllToAll, true}})
+    EXPECT_EQ(allocations_of(shape, 3000, true, true), 0u) << name_of(shape);
 }
 
 }  // namespace

@@ -142,8 +142,7 @@ std::string VirtualRanks::Rank::waiting() const {
   const Running& first = *running_.front();
   if (first.exchange == nullptr)
     return fmt::format("rank {} has not begun {}", rank_, operation_name(first.job.call.operation));
-  return fmt::format("rank {} waits in {} at {}", rank_, first.exchange->name(),
-                     first.exchange->waiting().step);
+  return fmt::format("rank {} waits in {} at {}", rank_, first.exchange->name(), first.exchange->waits_in());
 }
 
 bool VirtualRanks::Rank::may_begin(std::size_t number) const {

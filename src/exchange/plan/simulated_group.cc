@@ -210,7 +210,7 @@ Result<bool> SimulatedGroup::run_until(Picoseconds deadline,
   for (std::uint32_t rank = 0; rank < exchanges.size(); ++rank) {
     if (exchanges[rank]->done()) continue;
     return Status(Code::kRefused, exchanges[rank]->name() + " stands still: rank " + std::to_string(rank) +
-                                      " is at " + exchanges[rank]->waiting().step);
+                                      " is at " + exchanges[rank]->waits_in());
   }
   return true;
 }

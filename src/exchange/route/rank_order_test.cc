@@ -88,7 +88,7 @@ void run_case(const OrderCase& c, const Plan& plan) {
     if (c.operation == Operation::kReduce && r != c.root) call.out = nullptr;
     ranks.push_back(std::make_unique<Exchange>(std::move(call), plan, r, c.ranks));
   }
-  ASSERT_TRUE(run_all(network, ranks)) << "stuck: " << ranks[0]->waiting().step;
+  ASSERT_TRUE(run_all(network, ranks)) << "stuck: " << ranks[0]->waits_in();
   for (std::uint32_t r = 0; r < c.ranks; ++r) {
     ASSERT_TRUE(ranks[r]->status().ok()) << ranks[r]->status().message();
     if (c.operation == Operation::kReduce && r != c.root) continue;

@@ -390,7 +390,7 @@ bool GroupRank::advance_operation() {
   const Instant now = world_.now();
   const Duration allowed = world_.plan().timeout + world_.plan().inquiry();
   if (work.waits && late(work.since, allowed)) {
-    watch_.waits_too_long(process_, work.exchange.name() + ", " + work.exchange.waiting().step);
+    watch_.waits_too_long(process_, work.exchange.name() + ", " + work.exchange.waits_in());
     return false;
   }
   if (work.asks) {
@@ -421,15 +421,15 @@ bool GroupRank::advance_operation() {
     paused_before_ = world_.paused(process_);
     work.tell_at = now + Control::kTellEvery;
   }
-  const Exchange::Waiting waiting = work.exchange.waiting();
+  const auto waits = [&work] { return work.exchange.name() + ", " + work.exchange.waits_in(); };
   if (now >= work.since + world_.plan().timeout) {
     work.asks = true;
-    group.control.accuse(now, waiting.peer, work.exchange.name() + ", " + waiting.step);
+    group.control.accuse(now, work.exchange.waits_for(), waits());
     return true;
   }
   if (now >= work.tell_at) {
     work.tell_at = now + Control::kTellEvery;
-    group.control.tell(now, waiting.peer, work.exchange.name() + ", " + waiting.step);
+    group.control.tell(now, work.exchange.waits_for(), waits());
     group.activity.told = true;
   }
   return false;
