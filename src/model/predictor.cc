@@ -8,8 +8,25 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "model/place_keys.h"
 
 namespace thalweg {
+namespace {
+
+Result<WeightLines> load_lines(const ModelReader& model, std::size_t table) {
+  WeightLines lines(model.manifest().tables[table].rows);
+  std::vector<PlacedKey> placed;
+  const Status status = model.scan(table, false, [&](const StoredRows& block) {
+    placed.resize(block.keys.size());
+    place_keys(block.keys, placed.data());
+    lines.append(placed, block.rows);
+    return ok_status();
+  });
+  if (!status.ok()) return status;
+  return lines;
+}
+
+}  // namespace
 
 Result<FrozenTable> FrozenTable::load(const ModelReader& model, std::size_t table) {
   const TableManifest& manifest = model.manifest().tables[table];
@@ -68,7 +85,9 @@ Result<Predictor> Predictor::load(const ModelReader& model, const ModelKinds& mo
   const auto kind = find_kind(out.spec_);
   out.is_dense_ = kind.ok() && (*kind)->dense != nullptr;
   const std::vector<TableManifest>& stored = model.manifest().tables;
-  for (const TableSpec& wanted : (*made)->tables()) {
+  const std::vector<TableSpec> tables = (*made)->tables();
+  const bool linear = !out.is_dense_ && tables.size() == 2 && tables[1].dim == 1;
+  for (const TableSpec& wanted : tables) {
     const auto found = std::find_if(stored.begin(), stored.end(), [&](const TableManifest& table) {
       return table.spec.name == wanted.name && table.spec.dim == wanted.dim &&
              table.spec.kind == wanted.kind &&
@@ -78,13 +97,16 @@ Result<Predictor> Predictor::load(const ModelReader& model, const ModelKinds& mo
       return Status(Code::kModel, fmt::format("{}: table {} of model {} is missing or of another shape",
                                               model.path(), wanted.name, out.spec_.name));
     }
-    Result<FrozenTable> table = FrozenTable::load(model, static_cast<std::size_t>(found - stored.begin()));
+    const auto at = static_cast<std::size_t>(found - stored.begin());
+    if (linear && &wanted == &tables[1]) {
+      Result<WeightLines> lines = load_lines(model, at);
+      if (!lines) return lines.status();
+      out.lines_ = std::move(*lines);
+      continue;
+    }
+    Result<FrozenTable> table = FrozenTable::load(model, at);
     if (!table) return table.status();
     out.tables_.push_back(std::move(*table));
-  }
-  if (!out.is_dense_ && out.tables_.size() == 2 && out.tables_[1].dim() == 1) {
-    out.lines_.emplace(out.tables_[1].keys(), out.tables_[1].rows());
-    out.tables_.pop_back();
   }
   return out;
 }

@@ -29,7 +29,6 @@ class FrozenTable {
   // factors too: a random factor would only add noise. Returns how many were met.
   std::size_t read(std::span<const PlacedKey> keys, std::span<float> out) const;
   std::span<const float> rows() const { return rows_; }
-  std::span<const PlacedKey> keys() const { return keys_; }  // Of a sparse one, ascending.
   std::size_t dim() const { return dim_; }
   bool is_sparse() const { return is_sparse_; }
 

@@ -63,19 +63,24 @@ std::size_t read_weights(const WeightLines::Line* lines, std::size_t homes, std:
 }  // namespace kernels
 
 // Half full, so that one line in thirty has more than it can hold.
-WeightLines::WeightLines(std::span<const PlacedKey> keys, std::span<const float> weights)
-    : homes_(keys.size() * 2 / Line::kKeys + 1) {
-  lines_.assign(homes_ + 1, Line{});
-  std::size_t line = 0, used = 0;  // Where the next key goes: no line before has room that it may take.
+WeightLines::WeightLines(std::size_t keys) : homes_(keys * 2 / Line::kKeys + 1), to_come_(keys) {
+  constexpr std::size_t kBehind = 64;  // Rarely more: then all lines move.
+  lines_.reserve(homes_ + kBehind);
+  begin_line();
+  append({}, {});
+}
+
+void WeightLines::append(std::span<const PlacedKey> keys, std::span<const float> weights) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::size_t home = scale_to(keys[i], homes_);
-    if (home > line) line = home, used = 0;
-    if (used == Line::kKeys) ++line, used = 0;
-    if (line == lines_.size()) lines_.emplace_back();
-    for (std::size_t passed = home; passed < line; ++passed) lines_[passed].goes_on = 1;
-    lines_[line].keys[used] = keys[i];
-    lines_[line].weights[used++] = weights[i];
+    while (lines_.size() <= home) begin_line();
+    if (used_ == Line::kKeys) begin_line();
+    for (std::size_t passed = home; passed + 1 < lines_.size(); ++passed) lines_[passed].goes_on = 1;
+    lines_.back().keys[used_] = keys[i];
+    lines_.back().weights[used_++] = weights[i];
   }
+  to_come_ -= keys.size();
+  if (to_come_ == 0) lines_.resize(std::max(homes_, lines_.size()));
 }
 
 std::size_t WeightLines::read(std::span<const PlacedKey> keys, float* out) const {

@@ -9,17 +9,18 @@
 #include <vector>
 
 #include "base/mix.h"
+#include "model/huge_pages.h"
 
 namespace thalweg {
 
 class WeightLines {
  public:
-  WeightLines() = default;
-  // Precondition: keys ascend strictly, and there is a weight for each.
-  WeightLines(std::span<const PlacedKey> keys, std::span<const float> weights);
+  explicit WeightLines(std::size_t keys);  // How many are to come.
+  // Precondition: keys ascend strictly, from one call to the next too, and there is a weight for each.
+  void append(std::span<const PlacedKey> keys, std::span<const float> weights);
 
   // out[i]: the weight of keys[i], in any order and with repeats; 0 where there is none. Returns how many
-  // were found.
+  // were found. Precondition: all keys have come.
   std::size_t read(std::span<const PlacedKey> keys, float* out) const;
 
   struct alignas(64) Line {
@@ -30,8 +31,12 @@ class WeightLines {
   };
 
  private:
-  std::vector<Line> lines_ = std::vector<Line>(1);
-  std::size_t homes_ = 1;  // Lines that are looked at first; behind them lies what does not fit.
+  void begin_line() { lines_.emplace_back(), used_ = 0; }
+
+  std::size_t homes_;  // Lines that are looked at first; behind them lies what does not fit.
+  std::vector<Line, HugePageAllocator<Line>> lines_;
+  std::size_t used_ = 0;  // Of the last line's keys.
+  std::size_t to_come_;
 };
 
 }  // namespace thalweg
