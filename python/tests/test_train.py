@@ -81,6 +81,13 @@ def test_matrices_and_libsvm_files_have_the_same_features(clicks, tmp_path):
     assert held_out.metrics["auc"] == pytest.approx(other.metrics["auc"])
 
 
+def test_few_rows_in_memory_make_many_steps(clicks):
+    matrix, labels = clicks
+    assert thalweg.train(matrix, labels).model.digest == thalweg.train(matrix, labels, batch=64).model.digest
+    many, of_many = scipy.sparse.vstack([matrix] * 3, format="csr"), np.tile(labels, 3)
+    assert thalweg.train(many, of_many).model.digest == thalweg.train(many, of_many, batch=120).model.digest
+
+
 def test_weights_of_rows_count(clicks):
     matrix, labels = clicks
     weights = np.where(labels > 0, 3.0, 1.0)

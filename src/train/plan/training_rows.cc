@@ -63,16 +63,17 @@ Result<double> mean_entries(const std::shared_ptr<DataSet>& data) {
 
 // Steps should be many for small data, and large for much data, where they cost less a row. Larger steps
 // touch frequent factors less often, so their penalty weighs less beside that of rare ones: fewer steps for
-// clicks, but layers need many, as each one changes all of them.
+// clicks, but layers need many, as each one changes all of them. Rows in memory are counted, and may be few.
 std::uint32_t choose_batch(const ModelSpec& model, const ModelKind& kind, double entries,
                            const DataSet& data) {
   constexpr double kBytesPerEntry = 8;
   const double clicks = kind.deep != nullptr ? 1000 : kind.factors ? 50 : 100;
   const double steps_per_pass = model.loss == Loss::kLogistic ? clicks : 200;
-  const double rows = data.rows_in_memory() != 0 ? static_cast<double>(data.rows_in_memory())
-                                                 : static_cast<double>(data.total_bytes()) /
-                                                       (kBytesPerEntry * std::max(entries, 1.0));
-  return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, 256.0, 8192.0));
+  const bool in_memory = data.rows_in_memory() != 0;
+  const double rows =
+      in_memory ? static_cast<double>(data.rows_in_memory())
+                : static_cast<double>(data.total_bytes()) / (kBytesPerEntry * std::max(entries, 1.0));
+  return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, in_memory ? 64.0 : 256.0, 8192.0));
 }
 
 }  // namespace thalweg
