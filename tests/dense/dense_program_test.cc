@@ -272,6 +272,9 @@ TEST_F(DenseProgram, ExportsTheTensorsThatPyTorchKnows) {
   const std::string model = quoted(folder_ / "model"), file = folder_ / "model.safetensors";
   told("train --model convnet --epochs 1 --batch 128 " + data() + " --out " + model);
   told("model export " + model + " -o " + quoted(file));
+  const Ran misnamed = run("model export " + model + " -o " + quoted(folder_ / "model.vw"));
+  EXPECT_EQ(misnamed.code, 2) << misnamed.err;
+  EXPECT_NE(misnamed.err.find("linear models of one score only"), std::string::npos) << misnamed.err;
   std::ifstream in(file, std::ios::binary);
   std::uint64_t size = 0;
   in.read(reinterpret_cast<char*>(&size), sizeof size);

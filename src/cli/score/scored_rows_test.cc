@@ -285,6 +285,13 @@ TEST_F(Scoring, ModelExportWritesEachFormat) {
   ASSERT_EQ(run("model export " + model_ + " --format npz -o " + (folder_ / "m.npz")), 0) << err_;
   EXPECT_EQ(read_text(folder_ / "m.npz").substr(0, 2), "PK");
   ASSERT_EQ(run("model export " + model_ + " -o " + (folder_ / "m.safetensors")), 0) << err_;
+  for (const char* name : {"x.vw", "x.npz"}) {
+    EXPECT_EQ(run("model export " + model_ + " -o " + (folder_ / name)), 2);
+    EXPECT_NE(err_.find("expected a name that ends otherwise"), std::string::npos) << err_;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / name));
+  }
+  EXPECT_EQ(run("model export " + model_ + " --format vw-readable -o " + (folder_ / "m.vw")), 0) << err_;
+  EXPECT_EQ(run("model export " + model_ + " --format npz -o " + (folder_ / "m.safetensors")), 2);
   EXPECT_EQ(run("model export " + model_), 2);
   EXPECT_EQ(run("model export --help"), 0);
   EXPECT_EQ(out_.find("unset is standard output"), std::string::npos) << out_;

@@ -1,8 +1,11 @@
 // model export: a stored model for other programs.
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command/command.h"
@@ -64,15 +67,35 @@ Result<std::map<Key, float>> scales_for_vw(const ModelReader& model, std::map<Ke
   return scales;
 }
 
+// A name that ends as files of another format do is a mistake that its readers would meet.
+Status check_name(const std::string& destination, std::string_view format) {
+  struct Ending {
+    std::string_view ending, format;
+  };
+  constexpr std::array<Ending, 3> kEndings = {
+      {{".safetensors", "safetensors"}, {".npz", "npz"}, {".vw", "vw-readable"}}};
+  for (const auto& [ending, named] : kEndings) {
+    if (!destination.ends_with(ending) || named == format) continue;
+    return {Code::kUsage,
+            fmt::format("-o {} is named as --format {} is, and {} is what would be written; expected a name "
+                        "that ends otherwise, or --format {}, which has {}",
+                        destination, named, format, named,
+                        named == "vw-readable" ? "linear models of one score only" : "any model")};
+  }
+  return ok_status();
+}
+
 Status run_model_export(const Options& options, Output& out) {
   if (!options.has("export-output")) {
     return with_hint({Code::kUsage, "thalweg model export needs -o FILE"}, options.command().example);
   }
   const Result<ExportFormat> format = parse_export_format(options.choice("export-format").word);
   if (!format) return format.status();
+  const std::string& destination = options.text("export-output");
+  if (Status status = check_name(destination, options.choice("export-format").word); !status.ok())
+    return status;
   const Result<ModelReader> model = open_model(options.arguments()[0]);
   if (!model) return model.status();
-  const std::string& destination = options.text("export-output");
   auto scales = value_scales_of(*model);
   if (!scales) return scales.status();
   const auto columns = scaled_columns(*model);
