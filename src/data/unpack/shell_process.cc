@@ -50,31 +50,31 @@ int spawn_shell(const std::string& line, Streams streams, pid_t group, pid_t& pi
   return failed;
 }
 
-void end(pid_t pid, pid_t signalled) {
-  ::kill(signalled, SIGKILL);
+void wait_for(pid_t pid) {
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
 }  // namespace
 
 int ShellProcess::start(const std::string& line, int output, int errors) {
-  if (const int failed = spawn_shell(line, {-1, output, errors}, 0, pid_); failed != 0) return failed;
-  return start_watcher();
+  if (const int failed = start_watcher(); failed != 0) return failed;
+  return spawn_shell(line, {-1, output, errors}, watcher_, pid_);
 }
 
-// In the command's group, since a signal can reach that alone.
+// It leads the group, so that there is no moment at which the command has nobody who would kill it.
 int ShellProcess::start_watcher() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
   lifeline_ = ends[1];
-  const int failed = spawn_shell("read -r nothing; kill -KILL 0", {ends[0]}, pid_, watcher_);
+  const int failed = spawn_shell("read -r nothing; kill -KILL 0", {ends[0]}, 0, watcher_);
   ::close(ends[0]);
   return failed;
 }
 
 void ShellProcess::kill() {
-  if (pid_ > 0) end(pid_, -pid_);
-  if (watcher_ > 0) end(watcher_, watcher_);
+  if (watcher_ > 0) ::kill(pid_ > 0 ? -watcher_ : watcher_, SIGKILL);
+  if (pid_ > 0) wait_for(pid_);
+  if (watcher_ > 0) wait_for(watcher_);
   if (lifeline_ >= 0) ::close(lifeline_);
   pid_ = watcher_ = lifeline_ = -1;
 }

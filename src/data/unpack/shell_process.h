@@ -1,4 +1,4 @@
-// A command that /bin/sh runs, in a process group of its own.
+// A command that /bin/sh runs, in a process group of its own and of one that watches over it.
 #pragma once
 
 #include <sys/types.h>
