@@ -45,7 +45,7 @@ set(THALWEG_TESTS_THAT_COMPUTE table_test staleness_test topology_test exchange_
   client_test)
 
 # These layers mostly wait and pass on: clang compiles them with sanitizers in half of the time where it does not optimize them.
-set(THALWEG_LAYERS_THAT_WAIT group cluster replication quorum state scheduler net client checkpoint train cli)
+set(THALWEG_LAYERS_THAT_WAIT group cluster replication quorum state scheduler net client checkpoint train)
 
 # g++ 12 takes the memory of coroutines that bring their own for another's where nothing is inlined.
 set(THALWEG_UNOPTIMIZED "-O0;$<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>")

@@ -11,21 +11,14 @@
 
 #include "data/files_for_test.h"
 #include "data/numbered_rows_for_test.h"
+#include "data/unpack/command_output_for_test.h"
 
 namespace thalweg {
 namespace {
 
 std::string output_of(const std::string& command, const std::string& name,
                       std::chrono::nanoseconds timeout = std::chrono::minutes(5)) {
-  const auto output = CommandOutput::start({command, timeout}, name);
-  if (!output) return output.status().message();
-  std::string text;
-  for (char bytes[7];;) {
-    const Result<std::size_t> count = (*output)->read(bytes, sizeof bytes);
-    if (!count) return count.status().message();
-    if (*count == 0) return text;
-    text.append(bytes, *count);
-  }
+  return text_of(CommandOutput::start({command, timeout}, name), 7);
 }
 
 TEST(CommandOutput, ANameIsOneWordWhateverIsInIt) {

@@ -12,20 +12,10 @@
 #include <vector>
 
 #include "base/temporary_folder_for_test.h"
+#include "data/unpack/command_output_for_test.h"
 
 namespace thalweg {
 namespace {
-
-std::string text_of(Result<std::unique_ptr<CommandOutput>> output) {
-  if (!output) return output.status().message();
-  std::string text;
-  for (char bytes[4096];;) {
-    const Result<std::size_t> count = (*output)->read(bytes, sizeof bytes);
-    if (!count) return count.status().message();
-    if (*count == 0) return text;
-    text.append(bytes, *count);
-  }
-}
 
 class CommandsAheadTest : public testing::Test {
  protected:
