@@ -44,9 +44,6 @@ set(THALWEG_THREADED_LAYERS data net client train cli)
 set(THALWEG_TESTS_THAT_COMPUTE table_test staleness_test topology_test exchange_test group_test server_test sim_test
   client_test)
 
-# These layers mostly wait and pass on: clang compiles them with sanitizers in half of the time where it does not optimize them.
-set(THALWEG_LAYERS_THAT_WAIT group cluster replication quorum state scheduler net client checkpoint train)
-
 # g++ 12 takes the memory of coroutines that bring their own for another's where nothing is inlined.
 set(THALWEG_UNOPTIMIZED "-O0;$<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>")
 
@@ -112,9 +109,6 @@ function(thalweg_layer name)
     add_library(thalweg_${name} STATIC ${sources})
     target_link_libraries(thalweg_${name} PUBLIC thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
     set_property(GLOBAL APPEND PROPERTY THALWEG_ARCHIVES thalweg_${name})
-    if(THALWEG_TESTS AND THALWEG_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND name IN_LIST THALWEG_LAYERS_THAT_WAIT)
-      target_compile_options(thalweg_${name} PRIVATE -O0)
-    endif()
     thalweg_leave_apart(HWY_TARGET_INCLUDE ${sources})  # Highway includes it again for each kind of processor.
     if(name IN_LIST THALWEG_REPLACED_LAYERS)
       thalweg_leave_apart(THALWEG_BUG ${sources})

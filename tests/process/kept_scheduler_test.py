@@ -7,6 +7,7 @@ import unittest
 
 from cluster_jobs import PATIENCE_S, ROWS, last_json
 from kept_jobs import WORK, KeptJobs
+from programs import SANITIZER
 
 
 class KeptSchedulerTest(KeptJobs):
@@ -77,7 +78,7 @@ class KeptSchedulerTest(KeptJobs):
         self.assert_as_undisturbed(scheduler)
 
     def test_steps_go_on_while_the_scheduler_is_stopped(self):
-        rows = self.copy_of_train("long.svm", times=200000 // ROWS)
+        rows = self.copy_of_train("long.svm", times=(40000 if SANITIZER else 200000) // ROWS)
         work = ("--epochs", "1", "--batch", "32")
         calm = self.run_job(*work, train=rows)
         scheduler = self.start("node", "scheduler", "--listen", self.address, "--state", self.state, "--servers", "2", "--workers", "2",
