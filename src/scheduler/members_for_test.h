@@ -76,4 +76,48 @@ struct Cluster {
   std::optional<Scheduler> scheduler;
 };
 
+// Some servers and one worker; begun.
+struct BegunJob {
+  // Tables of so many ranges each.
+  BegunJob(std::uint32_t servers, std::uint32_t replicas, Consistency consistency,
+           const std::vector<std::uint16_t>& ranges)
+      : scheduler(options(servers, replicas, consistency, ranges)) {
+    for (std::uint32_t n = 0; n <= servers; ++n) {
+      scheduler.on_frame({}, temporary(n), join(n < servers ? Role::kServer : Role::kWorker), out);
+      scheduler.on_frame({}, n < servers ? server_node(n) : worker_node(0), heartbeat(), out);
+    }
+    out.take();
+  }
+  const Placement& placement() const { return scheduler.map().placement[0]; }
+  void say_joined(std::uint32_t server) {
+    wire::Joined message;
+    for (std::uint16_t t = 0; t < scheduler.map().placement.size(); ++t) {
+      for (const PlacedRun& run : scheduler.map().placement[t].joined_by(server))
+        message.runs.push_back({TableId{t}, run.ranges, run.joining});
+    }
+    scheduler.on_frame(now, server_node(server), make_frame(Op::kJoined, encode(message)), out);
+  }
+
+  Instant now{};
+  SentFrames out;
+  std::vector<std::string> events;
+  Scheduler scheduler;
+
+ private:
+  SchedulerOptions options(std::uint32_t servers, std::uint32_t replicas, Consistency consistency,
+                           const std::vector<std::uint16_t>& ranges) {
+    SchedulerOptions job;
+    job.servers = servers;
+    job.replicas = replicas;
+    job.consistency = consistency;
+    for (const std::uint16_t of_table : ranges) {
+      TableSpec& table = job.tables.emplace_back();
+      table.name = "t" + std::to_string(job.tables.size());
+      table.ranges = of_table;
+    }
+    job.on_event = [this](const std::string& event) { events.push_back(event); };
+    return job;
+  }
+};
+
 }  // namespace thalweg

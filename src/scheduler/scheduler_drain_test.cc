@@ -10,27 +10,9 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = JobEvent::Kind;
 
-// Some servers, one worker, and a table of 12 ranges; begun.
-struct DrainedJob {
+struct DrainedJob : BegunJob {
   DrainedJob(std::uint32_t servers, std::uint32_t replicas, Consistency consistency = {})
-      : scheduler(options(servers, replicas, consistency)) {
-    for (std::uint32_t n = 0; n <= servers; ++n) {
-      scheduler.on_frame({}, temporary(n), join(n < servers ? Role::kServer : Role::kWorker), out);
-      scheduler.on_frame({}, n < servers ? server_node(n) : worker_node(0), heartbeat(), out);
-    }
-    out.take();
-  }
-  SchedulerOptions options(std::uint32_t servers, std::uint32_t replicas, Consistency consistency) {
-    SchedulerOptions job;
-    job.servers = servers;
-    job.replicas = replicas;
-    job.consistency = consistency;
-    job.tables.resize(1);
-    job.tables[0].name = "t";
-    job.tables[0].ranges = 12;
-    job.on_event = [this](const std::string& event) { events.push_back(event); };
-    return job;
-  }
+      : BegunJob(servers, replicas, consistency, {12}) {}
   // The answer of the scheduler, and nobody else's.
   Frame ask(std::uint32_t server, std::uint32_t request = 1, NodeId asker = temporary(77)) {
     Frame question = make_frame(Op::kDrain, encode(wire::Drain{server}));
@@ -59,13 +41,6 @@ struct DrainedJob {
     EXPECT_EQ(status.code(), Code::kRefused) << status.message();
     return status.message();
   }
-  const Placement& placement() const { return scheduler.map().placement[0]; }
-  void say_joined(std::uint32_t server) {
-    wire::Joined message;
-    for (const PlacedRun& run : placement().joined_by(server))
-      message.runs.push_back({TableId{0}, run.ranges, run.joining});
-    scheduler.on_frame(now, server_node(server), make_frame(Op::kJoined, encode(message)), out);
-  }
   void lose(std::uint32_t server) { scheduler.on_peer_lost(now, server_node(server), out); }
   void confirm_stop(std::uint32_t server) {
     scheduler.on_frame(now, server_node(server), make_frame(Op::kStop), out);
@@ -77,11 +52,7 @@ struct DrainedJob {
     return all;
   }
 
-  Instant now{};
-  SentFrames out;
   std::vector<std::pair<NodeId, Frame>> told;
-  std::vector<std::string> events;
-  Scheduler scheduler;
 };
 
 TEST(SchedulerDrain, OthersGetWhatAServerHasBeforeItIsTakenOutOfItsChains) {

@@ -11,29 +11,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Some servers, one worker, and a table of 24 ranges; begun.
-struct GrowingJob {
+// With a table that all share, and one of a single range.
+struct GrowingJob : BegunJob {
   GrowingJob(std::uint32_t servers, std::uint32_t replicas, Consistency consistency = {})
-      : scheduler(options(servers, replicas, consistency)) {
-    for (std::uint32_t n = 0; n <= servers; ++n) {
-      scheduler.on_frame({}, temporary(n), join(n < servers ? Role::kServer : Role::kWorker), out);
-      scheduler.on_frame({}, n < servers ? server_node(n) : worker_node(0), heartbeat(), out);
-    }
-    out.take();
-  }
-  SchedulerOptions options(std::uint32_t servers, std::uint32_t replicas, Consistency consistency) {
-    SchedulerOptions job;
-    job.servers = servers;
-    job.replicas = replicas;
-    job.consistency = consistency;
-    job.tables.resize(2);
-    job.tables[0].name = "t";
-    job.tables[0].ranges = 24;
-    job.tables[1].name = "bias";
-    job.tables[1].ranges = 1;
-    job.on_event = [this](const std::string& event) { events.push_back(event); };
-    return job;
-  }
+      : BegunJob(servers, replicas, consistency, {24, 1}) {}
   // Whether it was welcome, or why not.
   std::string come(std::uint32_t server) {
     scheduler.on_frame(now, temporary(50 + server), join(Role::kServer), out);
@@ -43,14 +24,6 @@ struct GrowingJob {
     scheduler.on_frame(now, server_node(server), heartbeat(), out);
     return "";
   }
-  void say_joined(std::uint32_t server) {
-    wire::Joined message;
-    for (std::uint16_t t = 0; t < 2; ++t) {
-      for (const PlacedRun& run : scheduler.map().placement[t].joined_by(server))
-        message.runs.push_back({TableId{t}, run.ranges, run.joining});
-    }
-    scheduler.on_frame(now, server_node(server), make_frame(Op::kJoined, encode(message)), out);
-  }
   // Until nobody has anything to get.
   void settle() {
     for (int round = 0; round < 10 && scheduler.growing(); ++round) {
@@ -58,7 +31,6 @@ struct GrowingJob {
     }
     EXPECT_FALSE(scheduler.growing());
   }
-  const Placement& placement() const { return scheduler.map().placement[0]; }
   std::size_t owned(std::uint32_t server) const { return placement().owned_by(server).size(); }
   std::size_t kept(std::uint32_t server) const {
     return owned(server) + placement().copied_by(server).size();
@@ -69,11 +41,6 @@ struct GrowingJob {
     }
     return NodeState::kLost;
   }
-
-  Instant now{};
-  SentFrames out;
-  std::vector<std::string> events;
-  Scheduler scheduler;
 };
 
 TEST(SchedulerGrowth, AServerThatComesOwnsItsPartOnceItHasIt) {

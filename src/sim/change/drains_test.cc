@@ -9,6 +9,7 @@
 
 #include "base/cases_for_test.h"
 #include "sim/cluster/simulate.h"
+#include "sim/cluster/small_plan_for_test.h"
 #include "sim/cluster/verdict.h"
 #include "wire/drain.h"
 
@@ -54,28 +55,11 @@ TEST(Drains, SeedsThatOnceFailedHold) {
   }
 }
 
-// Nothing goes wrong by itself.
 Plan plan_of_drains(std::uint32_t servers, std::uint32_t replicas, Consistency consistency) {
-  Plan plan;
-  plan.servers = servers;
-  plan.workers = 2;
+  Plan plan = small_plan(servers, 2, 3, 10, consistency);
   plan.replicas = replicas;
   plan.drains = 1;  // By the test.
-  plan.shards = 3;
-  plan.consistency = consistency;
-  TableSpec table;
-  table.name = "t";
-  table.ranges = 6;
-  table.rule.kind = consistency.kind == Consistency::Kind::kSync ? RuleKind::kAdagrad : RuleKind::kAdd;
-  table.rule.initial_accumulator = 0.1f;
-  plan.tables = {table};
-  plan.keys = 12;
-  plan.steps.assign(3, {10});
-  plan.unanswered_max = 4;
-  plan.latency = 1ms;
   plan.worker_turn = {0ms, 3ms};
-  plan.timeout = 60s;
-  plan.suspect_after = 3s;
   return plan;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/cases_for_test.h"
 #include "sim/cluster/simulate.h"
+#include "sim/cluster/small_plan_for_test.h"
 #include "sim/cluster/verdict.h"
 
 namespace thalweg::sim {
@@ -14,28 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Nothing goes wrong by itself.
-Plan plan_of_joins(Consistency consistency) {
-  Plan plan;
-  plan.servers = 2;
-  plan.workers = 1;
-  plan.shards = 4;
-  plan.consistency = consistency;
-  TableSpec table;
-  table.name = "t";
-  table.ranges = 6;
-  table.rule.kind = consistency.kind == Consistency::Kind::kSync ? RuleKind::kAdagrad : RuleKind::kAdd;
-  table.rule.initial_accumulator = 0.1f;
-  plan.tables = {table};
-  plan.keys = 12;
-  plan.steps.assign(4, {20});
-  plan.unanswered_max = 4;
-  plan.latency = 1ms;
-  plan.worker_turn = {0ms};
-  plan.timeout = 60s;
-  plan.suspect_after = 3s;
-  return plan;
-}
+Plan plan_of_joins(Consistency consistency) { return small_plan(2, 1, 4, 20, consistency); }
 
 std::uint32_t shards_of(const Cluster& cluster, std::uint32_t worker) {
   std::uint32_t count = 0;

@@ -5,6 +5,7 @@
 
 #include "base/cases_for_test.h"
 #include "sim/cluster/simulate.h"
+#include "sim/cluster/small_plan_for_test.h"
 #include "sim/cluster/verdict.h"
 
 namespace thalweg::sim {
@@ -48,24 +49,10 @@ TEST(Copies, SeedsThatOnceFailedHold) {
 
 // Each range on two servers, two workers, and nothing goes wrong by itself.
 Plan plan_of_copies(std::uint32_t servers) {
-  Plan plan;
-  plan.servers = servers;
-  plan.workers = 2;
+  Plan plan = small_plan(servers, 2, 3, 6);
   plan.replicas = 2;
-  plan.shards = 3;
-  TableSpec table;
-  table.name = "t";
-  table.ranges = 4;
-  table.rule.kind = RuleKind::kAdagrad;
-  table.rule.initial_accumulator = 0.1f;
-  plan.tables = {table};
+  plan.tables[0].ranges = 4;
   plan.keys = 6;
-  plan.steps.assign(3, {6});
-  plan.unanswered_max = 4;
-  plan.latency = 1ms;
-  plan.worker_turn = {0ms, 0ms};
-  plan.timeout = 60s;
-  plan.suspect_after = 3s;
   return plan;
 }
 
