@@ -232,7 +232,7 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
   if (store.closing() && !enough_) add_cut_short(epoch);
   const bool whole = !store.closing() && !stage_->is_staged();
-  const std::string bad = whole ? training_diverged(spec().model.loss, passes_.all()) : std::string();
+  const std::string bad = whole ? training_diverged(JudgedBy(spec().model), passes_.all()) : std::string();
   if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
   if (Status status = co_await save(store); !status.ok()) co_return status;
   collected_ = true;

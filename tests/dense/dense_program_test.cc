@@ -268,6 +268,29 @@ TEST_F(DenseProgram, ASavedModelIsMeasuredAndScoresAlike) {
   EXPECT_EQ(told("model digest " + model)["digest"], trained["model_digest"]);
 }
 
+TEST_F(DenseProgram, AModelOfClassesThatIsWorseThanNoneIsNotSaved) {
+  const std::string model = folder_ / "bad", out = " --out " + quoted(model);
+  std::string rows, other, noise;
+  for (int i = 0; i < 1000; ++i) {
+    rows += fmt::format("{} {}:1\n", i % 3, i % 3);
+    other += fmt::format("{} {}:1\n", (i + 1) % 3, i % 3);
+    noise += fmt::format("{} {}:1\n", i % 3, i / 3 % 3);
+  }
+  const std::string job = "train --quiet --model softmax --epochs 5 --batch 10 " + out;
+  const Ran wild = run(job + " --optimizer sgd --rate 1e9 " + quoted(folder_.write("noise.svm", noise)));
+  EXPECT_EQ(wild.code, 7) << wild.err;
+  EXPECT_NE(wild.err.find("diverged"), std::string::npos) << wild.err;
+  // Classes that the rows learnt do not have are as wrong as can be.
+  const std::string turned = job + " --valid " + quoted(folder_.write("other.svm", other)) + " " +
+                             quoted(folder_.write("rows.svm", rows));
+  const Ran bad = run(turned);
+  EXPECT_EQ(bad.code, 9) << bad.err;
+  EXPECT_NE(bad.err.find("worse than that of no features at all, 1.0986"), std::string::npos) << bad.err;
+  EXPECT_FALSE(std::filesystem::exists(model));
+  EXPECT_EQ(run(turned + " --keep-bad").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(model));
+}
+
 TEST_F(DenseProgram, ExportsTheTensorsThatPyTorchKnows) {
   const std::string model = quoted(folder_ / "model"), file = folder_ / "model.safetensors";
   told("train --model convnet --epochs 1 --batch 128 " + data() + " --out " + model);

@@ -133,7 +133,8 @@ Status run_eval(const Options& options, Output& out) {
   const Loss loss = scored.loss;
   const Measured rows{kept.sums->sums(), kept.auc.value(), kept.auc.average_precision()};
   if (const std::string text = one_label(loss, rows); !text.empty()) out.warn(text);
-  if (const std::string text = worse_than_none(standing_on("measured", loss, rows)); !text.empty()) {
+  const JudgedBy judged((*scorer)->predictor().spec());
+  if (const std::string text = worse_than_none(standing_on("measured", judged, rows)); !text.empty()) {
     out.warn(text);
   }
   out.human(fmt::format("{:<18} {}\n", "examples", rows.sums.rows));

@@ -21,6 +21,16 @@ double held_out_loss(Loss loss, const EpochNumbers& epoch) {
   return judging_metric(loss).value(loss, epoch.valid);
 }
 
+// Rows are sampled for their scores; of classes and bytes the losses of all rows are known.
+Measured trained_rows(Loss loss, const EpochNumbers& epoch) {
+  if (is_of_score(loss)) return epoch.sampled;
+  Measured all;
+  all.sums.rows = epoch.rows;
+  all.sums.weight = epoch.train.weight;
+  all.sums.loss = epoch.train.loss;
+  return all;
+}
+
 }  // namespace
 
 std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumbers>& epochs) {
@@ -32,26 +42,36 @@ std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumber
   return best;
 }
 
-Standing standing_on(std::string rows, Loss loss, const Measured& measured) {
-  const Metric& judge = judging_metric(loss);
+Standing standing_on(std::string rows, JudgedBy by, const Measured& measured) {
+  const Metric& judge = judging_metric(by.loss);
   Standing out;
   out.rows = std::move(rows);
   out.loss_name = judge.name;
-  out.loss = judge.value(loss, measured);
-  if (is_of_score(loss)) out.constant = judge.constant(measured);
-  if (loss != Loss::kClasses) out.untrained = judge.untrained(measured);
-  out.auc = kAuc.value(loss, measured);
+  out.loss = judge.value(by.loss, measured);
+  if (by.loss != Loss::kClasses) {
+    out.untrained = judge.untrained(measured);
+  } else if (by.classes != 0) {
+    out.untrained = std::log(by.classes);
+  }
+  if (is_of_score(by.loss)) {
+    out.constant = judge.constant(measured);
+  } else if (measured.sums.weight > 0) {
+    out.constant = out.untrained;
+  }
+  out.auc = kAuc.value(by.loss, measured);
   return out;
 }
 
-std::optional<Standing> on_held_out_rows(Loss loss, const std::vector<EpochNumbers>& epochs) {
+std::optional<Standing> on_held_out_rows(JudgedBy by, const std::vector<EpochNumbers>& epochs) {
   if (epochs.empty() || !epochs.back().has_valid) return std::nullopt;
-  return standing_on("held-out", loss, epochs.back().valid);
+  return standing_on("held-out", by, epochs.back().valid);
 }
 
-std::optional<Standing> on_trained_rows(Loss loss, const std::vector<EpochNumbers>& epochs) {
-  if (epochs.empty() || epochs.back().sampled.sums.rows == 0) return std::nullopt;
-  return standing_on("train", loss, epochs.back().sampled);
+std::optional<Standing> on_trained_rows(JudgedBy by, const std::vector<EpochNumbers>& epochs) {
+  if (epochs.empty()) return std::nullopt;
+  const Measured rows = trained_rows(by.loss, epochs.back());
+  if (rows.sums.rows == 0) return std::nullopt;
+  return standing_on("train", by, rows);
 }
 
 std::string worse_than_none(const Standing& standing, double slack) {
@@ -74,15 +94,15 @@ std::string worse_than_none(const Standing& standing, double slack) {
       fmt::join(worse, ", and "));
 }
 
-std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs) {
-  if (const auto held_out = on_held_out_rows(loss, epochs)) return worse_than_none(*held_out);
-  const auto trained = on_trained_rows(loss, epochs);
+std::string worse_than_none(JudgedBy by, const std::vector<EpochNumbers>& epochs) {
+  if (const auto held_out = on_held_out_rows(by, epochs)) return worse_than_none(*held_out);
+  const auto trained = on_trained_rows(by, epochs);
   // Rows of the first pass are scored by a model that has yet to learn.
   return trained ? worse_than_none(*trained, epochs.size() == 1 ? kFirstPassSlack : 1) : std::string();
 }
 
-std::string worse_than_chance(std::string rows, Loss loss, const Measured& measured, double slack) {
-  const Standing standing = standing_on(std::move(rows), loss, measured);
+std::string worse_than_chance(std::string rows, JudgedBy by, const Measured& measured, double slack) {
+  const Standing standing = standing_on(std::move(rows), by, measured);
   if (!(standing.constant > 0)) return {};
   const double bound = slack * (1 + 1 / std::sqrt(static_cast<double>(measured.sums.rows)));
   if (standing.loss <= bound * standing.constant) return {};
@@ -90,23 +110,24 @@ std::string worse_than_chance(std::string rows, Loss loss, const Measured& measu
                      standing.loss_name, standing.loss, standing.constant);
 }
 
-std::string worse_than_chance(Loss loss, const std::vector<EpochNumbers>& epochs) {
+std::string worse_than_chance(JudgedBy by, const std::vector<EpochNumbers>& epochs) {
   if (epochs.empty()) return {};
   const EpochNumbers& last = epochs.back();
-  if (last.has_valid) return worse_than_chance("held-out", loss, last.valid);
-  if (last.sampled.sums.rows == 0) return {};
-  return worse_than_chance("train", loss, last.sampled, epochs.size() == 1 ? kFirstPassSlack : 1);
+  if (last.has_valid) return worse_than_chance("held-out", by, last.valid);
+  const Measured rows = trained_rows(by.loss, last);
+  if (rows.sums.rows == 0) return {};
+  return worse_than_chance("train", by, rows, epochs.size() == 1 ? kFirstPassSlack : 1);
 }
 
-std::string worse_before_learnt(Loss loss, const std::vector<EpochNumbers>& epochs, const Measured& learnt) {
-  if (std::string text = worse_than_none(standing_on("learnt rows'", loss, learnt)); !text.empty())
-    return text;
-  const auto before = on_trained_rows(loss, epochs);
+std::string worse_before_learnt(JudgedBy by, const std::vector<EpochNumbers>& epochs,
+                                const Measured& learnt) {
+  if (std::string text = worse_than_none(standing_on("learnt rows'", by, learnt)); !text.empty()) return text;
+  const auto before = on_trained_rows(by, epochs);
   if (!before) return {};
   return fmt::format(
       "rows had a {} of {:.5g} before they were learnt, worse than that of no features at all, {:.5g}, and "
       "have {:.5g} by the model; held-out rows tell how it does on others: --valid-part 10",
-      before->loss_name, before->loss, before->constant, judging_metric(loss).value(loss, learnt));
+      before->loss_name, before->loss, before->constant, judging_metric(by.loss).value(by.loss, learnt));
 }
 
 std::string nothing_weighed(const std::vector<EpochNumbers>& epochs) {
@@ -126,12 +147,12 @@ std::string diverged(const Standing& standing) {
       standing.loss, kDivergedTimes, standing.untrained);
 }
 
-std::string training_diverged(Loss loss, const std::vector<EpochNumbers>& epochs) {
-  auto trained = on_trained_rows(loss, epochs);
-  const auto held_out = on_held_out_rows(loss, epochs);
+std::string training_diverged(JudgedBy by, const std::vector<EpochNumbers>& epochs) {
+  auto trained = on_trained_rows(by, epochs);
+  const auto held_out = on_held_out_rows(by, epochs);
   if (!trained || epochs.back().train.weight <= 0 || (held_out && diverged(*held_out).empty())) return {};
   const double mean = epochs.back().train.loss / epochs.back().train.weight;
-  trained->loss = judging_metric(loss).of_mean_loss(mean);
+  trained->loss = judging_metric(by.loss).of_mean_loss(mean);
   return diverged(*trained);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/data_set.h"
+#include "model/model.h"
 #include "train/train_report.h"
 
 namespace thalweg {
@@ -16,37 +17,49 @@ namespace thalweg {
 // The pass with the lowest held-out loss, from 0; nothing without held-out rows.
 std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumbers>& epochs);
 
+// What losses are compared by.
+struct JudgedBy {
+  JudgedBy(Loss of, std::uint32_t of_classes = 0) : loss(of), classes(of_classes) {}
+  // A user's module may have a loss of its own, of any scale.
+  explicit JudgedBy(const ModelSpec& model)
+      : JudgedBy(model.loss, model.script.empty() ? model.classes : 0) {}
+
+  Loss loss;
+  std::uint32_t classes;  // 0: no such loss, or not known.
+};
+
 // How a model does on some rows, beside what takes no training.
 struct Standing {
   std::string rows;            // "held-out"
   std::string_view loss_name;  // Of the judging metric.
   double loss = 0;
-  double constant = 0;   // Loss of the mean label for every row; 0: not known.
+  // Loss of the mean label for every row, of classes and bytes that of all being as likely; 0: not known.
+  double constant = 0;
   double untrained = 0;  // Loss of a model whose weights are all 0; 0: not known.
   double auc = std::numeric_limits<double>::quiet_NaN();
 };
-Standing standing_on(std::string rows, Loss loss, const Measured& measured);
+Standing standing_on(std::string rows, JudgedBy by, const Measured& measured);
 // After the last pass; nothing where no row was measured.
-std::optional<Standing> on_held_out_rows(Loss loss, const std::vector<EpochNumbers>& epochs);
-// On a sample of the training rows.
-std::optional<Standing> on_trained_rows(Loss loss, const std::vector<EpochNumbers>& epochs);
+std::optional<Standing> on_held_out_rows(JudgedBy by, const std::vector<EpochNumbers>& epochs);
+// On a sample of the training rows; of classes and bytes on all.
+std::optional<Standing> on_trained_rows(JudgedBy by, const std::vector<EpochNumbers>& epochs);
 
 // Sentences for people, empty where they would not be true.
-// The model is worse than predicting the mean label for every row, by more than `slack` times.
+// The model is worse than the constant, by more than `slack` times.
 std::string worse_than_none(const Standing& standing, double slack = 1);
 // The same of the numbers after a job's last pass.
-std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs);
+std::string worse_than_none(JudgedBy by, const std::vector<EpochNumbers>& epochs);
 // The same, and by more than chance, which is 1 / sqrt(rows) of the loss: nothing to keep.
-std::string worse_than_chance(Loss loss, const std::vector<EpochNumbers>& epochs);
-std::string worse_than_chance(std::string rows, Loss loss, const Measured& measured, double slack = 1);
+std::string worse_than_chance(JudgedBy by, const std::vector<EpochNumbers>& epochs);
+std::string worse_than_chance(std::string rows, JudgedBy by, const Measured& measured, double slack = 1);
 // It was worse on rows before they were learnt, in the last pass; `learnt`: the model on such rows.
-std::string worse_before_learnt(Loss loss, const std::vector<EpochNumbers>& epochs, const Measured& learnt);
+std::string worse_before_learnt(JudgedBy by, const std::vector<EpochNumbers>& epochs, const Measured& learnt);
 // No row of the last pass counts.
 std::string nothing_weighed(const std::vector<EpochNumbers>& epochs);
 // The loss is not finite, or more than 1,000 times that of a model whose weights are all 0.
 std::string diverged(const Standing& standing);
 // That is so of the training rows in the last pass, and the rows held out do not tell otherwise.
-std::string training_diverged(Loss loss, const std::vector<EpochNumbers>& epochs);
+std::string training_diverged(JudgedBy by, const std::vector<EpochNumbers>& epochs);
 // It was clearly better after fewer passes.
 std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs);
 // The rows that it was measured on have one label only, for which there is no AUC.

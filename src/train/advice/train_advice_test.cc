@@ -77,6 +77,37 @@ TEST(TrainAdvice, TellsItOfTheTrainingRowsWhereNoneAreHeldOut) {
       says(worse_than_none(Loss::kLogistic, {trained(0.52, 0.5), trained(0.52, 0.5)}), "of 0.52 is worse"));
 }
 
+TEST(TrainAdvice, ComparesClassesAndBytesWithAllBeingAsLikely) {
+  EpochNumbers held, learnt;
+  held.has_valid = true;
+  held.valid.sums = {.rows = 10'000, .weight = 10'000, .loss = 23'500};
+  learnt.train = {.loss = 23'500, .weight = 10'000};
+  learnt.rows = 10'000;
+  for (const EpochNumbers& epoch : {held, learnt}) {
+    const std::vector<EpochNumbers> two = {epoch, epoch};
+    const JudgedBy ten(Loss::kClasses, 10), eleven(Loss::kClasses, 11);
+    EXPECT_TRUE(says(worse_than_none(ten, two), "of 2.35 is worse than that of no features at all, 2.3026"));
+    EXPECT_TRUE(says(worse_than_chance(ten, two), "of 2.35 is worse"));
+    EXPECT_EQ(worse_than_none(eleven, two) + worse_than_chance(eleven, two), "");
+    EXPECT_EQ(worse_than_none(Loss::kClasses, two), "") << "nobody knows of how many";
+    EXPECT_EQ(worse_than_chance(Loss::kBytes, two), "");
+  }
+  ModelSpec of_user;
+  of_user.loss = Loss::kClasses;
+  of_user.classes = 10;
+  EXPECT_NE(worse_than_chance(JudgedBy(of_user), {held}), "");
+  of_user.script = "module.pt";
+  EXPECT_EQ(worse_than_chance(JudgedBy(of_user), {held}), "") << "nobody knows what its loss is";
+  held.valid.sums.loss = 56'500;
+  EXPECT_TRUE(says(worse_than_chance(Loss::kBytes, {held}),
+                   "nats_per_byte of 5.65 is worse than that of no "
+                   "features at all, 5.5452"));
+  learnt.train.loss = 2.4e7;
+  EXPECT_TRUE(says(training_diverged({Loss::kClasses, 10}, {learnt}), "more than 1000 times the 2.303"));
+  held.valid.sums = {.rows = 10};
+  EXPECT_EQ(worse_than_chance({Loss::kClasses, 10}, {held}), "") << "its rows weigh nothing";
+}
+
 TEST(TrainAdvice, KnowsALossThatHasDiverged) {
   const auto of = [](Loss loss, EpochNumbers epoch) { return diverged(*on_trained_rows(loss, {epoch})); };
   EXPECT_TRUE(says(of(Loss::kLogistic, trained(1e38, 0.5)),

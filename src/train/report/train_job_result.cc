@@ -63,7 +63,7 @@ Status TrainJob::outcome(const Status& of_cluster, bool closed) const {
                                                  : "interrupted; what was learnt so far is saved"};
   }
   // The model is saved: it may do better on rows that are like those it was trained on.
-  const auto held_out = on_held_out_rows(spec().model.loss, stage_->passes());
+  const auto held_out = on_held_out_rows(JudgedBy(spec().model), stage_->passes());
   const std::string text = held_out ? diverged(*held_out) : std::string();
   return text.empty() ? ok_status() : with_cause({Code::kNonFinite, text}, inputs_->train.get());
 }
@@ -126,10 +126,11 @@ void TrainJob::add_words(bool closed, TrainResult& result) const {
                                        passes_.first() + kept.size()));
   else if (std::string text = overfitted(loss, all); !text.empty())
     result.notes.push_back(std::move(text));
+  const JudgedBy judged(spec().model);
   std::vector<std::string> warnings;
   if (measured) warnings.push_back(one_label(loss, kept.back().valid));
   if (not_kept_.empty()) warnings.push_back(nothing_weighed(kept));
-  warnings.push_back(learnt_ ? worse_before_learnt(loss, kept, *learnt_) : worse_than_none(loss, kept));
+  warnings.push_back(learnt_ ? worse_before_learnt(judged, kept, *learnt_) : worse_than_none(judged, kept));
   if (spec().has_valid() && whole && !measured) {
     warnings.push_back(
         spec().valid.part == Part::kAll

@@ -162,16 +162,18 @@ Task<Status> TrainJob::save(ShardStore& store) {
 // what is bad by that is measured once more.
 Task<Status> TrainJob::judge(ShardStore& store) {
   if (options_.keep_bad) co_return ok_status();
-  const Loss loss = spec().model.loss;
+  const JudgedBy by(spec().model);
   const auto kept = stage_->passes();
   not_kept_ = nothing_weighed(kept);
   if (!not_kept_.empty()) co_return ok_status();
-  not_kept_ = worse_than_chance(loss, kept);
+  not_kept_ = worse_than_chance(by, kept);
   if (not_kept_.empty() || kept.back().has_valid) co_return ok_status();
+  if (!is_of_score(by.loss)) not_kept_.clear();  // Its rows are not read again: a warning has to do.
+  if (not_kept_.empty()) co_return ok_status();
   if (Status status = co_await measure_learnt_rows(store, *inputs_, learnt_); !status.ok()) co_return status;
   // Of a pipe of few rows nobody can say.
   if (!learnt_ && kept.back().steps < kStepsTell) not_kept_.clear();
-  if (learnt_) not_kept_ = worse_than_chance("learnt rows'", loss, *learnt_);
+  if (learnt_) not_kept_ = worse_than_chance("learnt rows'", by, *learnt_);
   co_return ok_status();
 }
 
