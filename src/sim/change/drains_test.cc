@@ -9,8 +9,8 @@
 
 #include "base/cases_for_test.h"
 #include "sim/cluster/simulate.h"
-#include "sim/cluster/small_plan_for_test.h"
 #include "sim/cluster/verdict.h"
+#include "sim/small_plan_for_test.h"
 #include "wire/drain.h"
 
 namespace thalweg::sim {

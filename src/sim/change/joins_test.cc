@@ -7,8 +7,8 @@
 
 #include "base/cases_for_test.h"
 #include "sim/cluster/simulate.h"
-#include "sim/cluster/small_plan_for_test.h"
 #include "sim/cluster/verdict.h"
+#include "sim/small_plan_for_test.h"
 
 namespace thalweg::sim {
 namespace {
