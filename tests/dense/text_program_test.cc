@@ -62,6 +62,14 @@ TEST_F(TextProgram, NoBitDependsOnServersOrWorkers) {
   EXPECT_NE(one["model_digest"], told(job + " --seed 2")["model_digest"]);
 }
 
+// Bytes are no values that could be scaled.
+TEST_F(TextProgram, ATrainingThatDivergesIsNotSaved) {
+  const Ran ran = run(train() + " --quiet --epochs 5 --rate 1e6 --out " + in_quotes(folder_ / "wild"));
+  EXPECT_EQ(ran.code, 7) << ran.err;
+  EXPECT_NE(ran.err.find("hint: lower --rate\n"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("largest value"), std::string::npos) << ran.err;
+}
+
 TEST_F(TextProgram, HoldsOutTheEndUnlessToldOtherwise) {
   const auto rows = [&](const std::string& more) { return told(train() + " --epochs 1" + more)["examples"]; };
   EXPECT_EQ(rows(" --valid-part 2"), 187);

@@ -48,6 +48,7 @@ Standing standing_on(std::string rows, JudgedBy by, const Measured& measured) {
   out.rows = std::move(rows);
   out.loss_name = judge.name;
   out.loss = judge.value(by.loss, measured);
+  out.is_of_text = by.loss == Loss::kBytes;
   if (by.loss != Loss::kClasses) {
     out.untrained = judge.untrained(measured);
   } else if (by.classes != 0) {
@@ -87,11 +88,14 @@ std::string worse_than_none(const Standing& standing, double slack) {
   }
   if (standing.auc < 0.5) add(kAuc.name, standing.auc, 0.5);
   if (worse.empty()) return {};
+  const char* const of_values =
+      standing.is_of_text
+          ? ""
+          : "large values that are not scaled and ids read as numbers (see thalweg data stats), ";
   return fmt::format(
-      "{}; common causes: large values that are not scaled and ids read as numbers (see thalweg data stats), "
-      "too high or too low a --rate, too few steps (see --batch and --epochs), held-out rows unlike the "
-      "training rows",
-      fmt::join(worse, ", and "));
+      "{}; common causes: {}too high or too low a --rate, too few steps (see --batch and --epochs), held-out "
+      "rows unlike the training rows",
+      fmt::join(worse, ", and "), of_values);
 }
 
 std::string worse_than_none(JudgedBy by, const std::vector<EpochNumbers>& epochs) {
@@ -175,6 +179,7 @@ Status with_cause(const Status& status, const DataSet* data) {
   if (status.code() != Code::kNonFinite) return status;
   if (data == nullptr) return with_hint(status, "the workers, which have the data, name its largest value");
   const auto extreme = find_extreme_value(*data);
+  if (data->options().text.context != 0) return with_hint(status, "lower --rate");
   if (!extreme) return with_hint(status, "lower --rate, unless thalweg data stats shows extreme values");
   const Status said(status.code(), fmt::format("{}; the largest value is {:g}, {} at {}", status.message(),
                                                extreme->value, extreme->what, extreme->where));

@@ -37,6 +37,7 @@ struct Standing {
   double constant = 0;
   double untrained = 0;  // Loss of a model whose weights are all 0; 0: not known.
   double auc = std::numeric_limits<double>::quiet_NaN();
+  bool is_of_text = false;  // Whose bytes are no values that could be too large.
 };
 Standing standing_on(std::string rows, JudgedBy by, const Measured& measured);
 // After the last pass; nothing where no row was measured.

@@ -102,6 +102,7 @@ TEST(TrainAdvice, ComparesClassesAndBytesWithAllBeingAsLikely) {
   EXPECT_TRUE(says(worse_than_chance(Loss::kBytes, {held}),
                    "nats_per_byte of 5.65 is worse than that of no "
                    "features at all, 5.5452"));
+  EXPECT_TRUE(says(worse_than_none(Loss::kBytes, {held}), "5.5452; common causes: too high"));
   learnt.train.loss = 2.4e7;
   EXPECT_TRUE(says(training_diverged({Loss::kClasses, 10}, {learnt}), "more than 1000 times the 2.303"));
   held.valid.sums = {.rows = 10};
