@@ -44,7 +44,7 @@ bool take_larger(const DataSet& data, const Batch& batch, ExtremeValue& most) {
 }  // namespace
 
 std::optional<ExtremeValue> find_extreme_value(const DataSet& data) {
-  if (!data.seekable() || data.options().text.context != 0) return std::nullopt;
+  if (!data.seekable()) return std::nullopt;
   ReadOptions options = data.options();
   options.max_bad_rows = std::numeric_limits<std::uint64_t>::max();
   const auto again = DataSet::open(std::move(options));

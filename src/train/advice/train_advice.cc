@@ -178,8 +178,8 @@ std::string one_label(Loss loss, const Measured& rows) {
 Status with_cause(const Status& status, const DataSet* data) {
   if (status.code() != Code::kNonFinite) return status;
   if (data == nullptr) return with_hint(status, "the workers, which have the data, name its largest value");
-  const auto extreme = find_extreme_value(*data);
   if (data->options().text.context != 0) return with_hint(status, "lower --rate");
+  const auto extreme = find_extreme_value(*data);
   if (!extreme) return with_hint(status, "lower --rate, unless thalweg data stats shows extreme values");
   const Status said(status.code(), fmt::format("{}; the largest value is {:g}, {} at {}", status.message(),
                                                extreme->value, extreme->what, extreme->where));
