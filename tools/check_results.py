@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Fails on skipped tests that no list excuses.
+"""Says last why tests failed, and fails on skipped ones that no list excuses.
 
-Usage: tools/check_skips.py RESULTS LIST [--whole]. RESULTS is what ctest --output-junit wrote, LIST is as
-tests/skips.txt: "WHEN PATTERN REASON" a line. Prints each skip that no pattern matches; with --whole also each pattern
+Usage: tools/check_results.py RESULTS LIST [--whole]. RESULTS is what ctest --output-junit wrote, LIST is as
+tests/skips.txt: "WHEN PATTERN REASON" a line. Prints the end of what each failed test said, each skip that no pattern matches; with --whole also each pattern
 of WHEN "always" that matched nothing; and last "N passed, N failed, N skipped". Exit 1 if a skip is not listed.
 """
 import fnmatch
@@ -13,6 +13,9 @@ import xml.etree.ElementTree
 
 SKIPPED_METHOD = re.compile(r"""^(test\w*) \(.*\.\.\. skipped ['"](.*)['"]$""", re.M)
 SKIPPED_OTHER = re.compile(r"^(?:.*: Skipped|skipped:|SKIPPED \[\d+\] [^:]+(?::\d+)?:)\s*(.*)$", re.M)
+
+FAILURES_TOLD = 5
+LINES_OF_FAILURE = 40
 
 
 class Entry:
@@ -46,6 +49,16 @@ def skips(case):
     return [(case.get("name"), reason.group(1) if reason else "no reason given")]
 
 
+def failures(results):
+    """The end of what each test said that failed; of the first few all."""
+    failed = [case for case in results.iter("testcase") if case.get("status") == "fail"]
+    lines = []
+    for case in failed[:FAILURES_TOLD]:
+        said = (case.findtext("system-out") or "").splitlines()
+        lines += [f"failed: {case.get('name')}"] + [f"    {line[:300]}" for line in said[-LINES_OF_FAILURE:]]
+    return lines + [f"failed: {case.get('name')}" for case in failed[FAILURES_TOLD:]]
+
+
 def check(results, listed, whole):
     """(lines to print, whether every skip is listed)."""
     cases = list(results.iter("testcase"))
@@ -69,8 +82,9 @@ def check(results, listed, whole):
 def main():
     whole = "--whole" in sys.argv
     results, listed = [argument for argument in sys.argv[1:] if argument != "--whole"]
-    lines, good = check(xml.etree.ElementTree.parse(results), entries(pathlib.Path(listed).read_text(encoding="utf-8")), whole)
-    print("\n".join(lines))
+    found = xml.etree.ElementTree.parse(results)
+    lines, good = check(found, entries(pathlib.Path(listed).read_text(encoding="utf-8")), whole)
+    print("\n".join(failures(found) + lines))
     return 0 if good else 1
 
 

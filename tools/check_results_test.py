@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""tools/check_skips.py finds what it is for: real runs of ctest, over tests made up here."""
+"""tools/check_results.py finds what it is for: real runs of ctest, over tests made up here."""
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
-CHECK = pathlib.Path(__file__).with_name("check_skips.py")
+CHECK = pathlib.Path(__file__).with_name("check_results.py")
 TESTS = {
     "good": ("true", ""),
-    "bad": ("false", ""),
+    "bad": ("seq 50; false", ""),
     "not_run": ("true", "REQUIRED_FILES /nowhere/at_all"),
     "no_data": ("echo 'skipped: no data'; exit 77", "SKIP_RETURN_CODE 77"),
     "gtest": ("printf 'x_test.cc:7: Skipped\\nno disk\\n[  SKIPPED ] A.B\\n'", r'SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]"'),
@@ -23,7 +23,7 @@ TESTS = {
 }
 
 
-class CheckSkipsTest(unittest.TestCase):
+class CheckResultsTest(unittest.TestCase):
     def check(self, tests, listed, *arguments):
         """(exit code, lines) after a run of `tests` with the list `listed`."""
         with tempfile.TemporaryDirectory() as name:
@@ -43,7 +43,11 @@ class CheckSkipsTest(unittest.TestCase):
             return done.returncode, (done.stdout or done.stderr).splitlines()
 
     def test_counts(self):
-        self.assertEqual(self.check(["good", "bad"], ""), (0, ["1 passed, 1 failed, 0 skipped"]))
+        self.assertEqual(self.check(["good", "no_data"], "always no_data some reason\n"), (0, ["1 passed, 0 failed, 1 skipped"]))
+
+    def test_the_end_of_what_a_failed_test_said_comes_last(self):
+        said = [f"    {line}" for line in range(11, 51)]
+        self.assertEqual(self.check(["good", "bad"], ""), (0, ["failed: bad", *said, "1 passed, 1 failed, 0 skipped"]))
 
     def test_what_could_not_run_is_no_skip(self):
         self.assertEqual(self.check(["good", "not_run"], "always not_run some reason\n"), (0, ["1 passed, 1 failed, 0 skipped"]))
