@@ -41,6 +41,18 @@ def test_columns_of_any_size_have_coefficients_in_their_unit(clicks):
     assert model.score(large, labels) > 0.8
 
 
+def test_columns_far_from_zero_are_learnt_as_well_and_have_coefficients_where_they_stand():
+    random = np.random.default_rng(3)
+    spread, weights = random.normal(size=(2000, 8)), random.normal(size=8)
+    labels = (spread @ weights > 0).astype(int)
+    far = spread * [1, 1, 1, 1, 20, 20, 20, 20] + [5, -5, 4, 0, 100, -100, 60, 0]
+    model = LogisticRegression(epochs=20).fit(far, labels)
+    assert "0-" in model.model_.options["value-scales"]
+    assert model.score(far, labels) > 0.95
+    np.testing.assert_allclose(model.decision_function(far), far @ model.coef_[0] + model.intercept_, atol=2e-3)
+    np.testing.assert_allclose(model.decision_function(far * 0), np.full(2000, model.intercept_[0]), rtol=1e-3)
+
+
 def test_classes_may_be_words(clicks):
     matrix, labels = clicks
     words = np.where(labels > 0, "yes", "no")

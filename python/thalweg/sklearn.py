@@ -7,7 +7,7 @@ hashed as categories.
 from __future__ import annotations
 
 import numbers
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -169,16 +169,28 @@ class LogisticRegression(_Classifier):
         keys, rows = self.model_.weights()["weights"]
         coefficients = np.zeros((rows.shape[1], self.n_features_in_))
         coefficients[:, keys.astype(np.int64)] = rows.T
-        for scale in filter(None, self.model_.options.get("value-scales", "").split(",")):
-            column, size = scale.split("/")
-            coefficients[:, int(column)] /= float(size)
+        for column, _, scale in self._value_scales():
+            coefficients[:, column] /= scale
         return coefficients
+
+    def _value_scales(self) -> List[Tuple[int, float, float]]:
+        """(column, what was subtracted from its values in training, what they were divided by then)"""
+        scales = []
+        for text in filter(None, self.model_.options.get("value-scales", "").split(",")):
+            form, scale = text.split("/")
+            column, _, offset = form.partition("-")
+            scales.append((int(column), float(offset or 0), float(scale)))
+        return scales
 
     @property
     def intercept_(self) -> np.ndarray:
         """The bias, of many classes one for each."""
         check_is_fitted(self)
-        return self.model_.weights()["bias"][1][0].astype(np.float64)
+        bias = self.model_.weights()["bias"][1][0].astype(np.float64)
+        if "columns" in self.model_.options:
+            return bias
+        coefficients = self.coef_
+        return bias - sum(coefficients[:, column] * offset for column, offset, _ in self._value_scales())
 
 
 class FMClassifier(_Classifier):

@@ -96,13 +96,16 @@ std::string scaled_features(const DataSet& data) {
   const std::vector<std::string>& names = data.scaled_names();
   std::string list;
   std::size_t shown = 0;
-  for (const auto& [key, scale] : scales->all()) {
+  for (const auto& [key, form] : scales->all()) {
     if (shown == names.size()) break;
-    list += fmt::format("{}{} by {}", list.empty() ? "" : ", ", names[shown++], scale);
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", names[shown++]);
+    if (form.offset != 0) list += fmt::format(" less {}", form.offset);
+    list += fmt::format(" by {}", form.scale);
   }
   return fmt::format(
-      "values of {} {} are divided by the mean size that they have: {}{}; --raw-values leaves "
-      "them as they are",
+      "values of {} {} are scaled, by their mean and deviation or their mean size: {}{}; --raw-values leaves "
+      "them "
+      "as they are",
       scales->all().size(), scales->all().size() == 1 ? "feature" : "features", list,
       scales->all().size() > shown ? ", ..." : "");
 }

@@ -57,7 +57,7 @@ TEST_F(NumberScale, AModelKnowsItsScales) {
   options_.files = {prices(1e6, 2)};
   const TrainResult trained = run(options_);
   ASSERT_TRUE(trained.status.ok()) << trained.status.message();
-  EXPECT_NE(lines_.find("num/"), std::string::npos) << lines_;
+  EXPECT_NE(lines_.find("price:num-"), std::string::npos) << lines_;
   double sum = 0;
   std::uint32_t rows = 0;
   ASSERT_TRUE(predict_rows(trained.model, options_.files, [&](float p) {
@@ -99,7 +99,7 @@ TEST_F(NumberScale, AModelKnowsTheScalesOfItsFeatures) {
   options_.files = {folder_.write("million.svm", indexed_prices(1e6, 2))};
   const TrainResult trained = run(options_);
   ASSERT_TRUE(trained.status.ok()) << trained.status.message();
-  EXPECT_NE(lines_.find("values of 2 features are divided"), std::string::npos) << lines_;
+  EXPECT_NE(lines_.find("values of 2 features are scaled"), std::string::npos) << lines_;
   const std::string few = folder_.write("few.svm", "0 1:500000000 2:30\n0 1:500 2:30\n");
   std::vector<float> scores;
   ASSERT_TRUE(predict_rows(trained.model, {few}, [&](float p) { scores.push_back(p); }).ok());

@@ -45,7 +45,7 @@ constexpr OptionRow kRows[] = {
     {.name = "weight-column", .key = "input.weight_column", .type = T::kText, .group = kInput, .help = "Name of the column of example weights in a CSV file, or member of JSON lines", .example = "weight",
      .placeholder = "NAME"},
     {.name = "raw-values", .key = "input.raw_values", .type = T::kFlag, .group = kInput,
-     .help = "Where rows have no columns: values stand as they are; unset divides those of features whose mean size is below 0.001 or above 10 by it",
+     .help = "Where rows have no columns: values stand as they are; unset scales those of features whose mean size is below 0.001 or above 10, or that are far from 0",
      .example = ""},
     {.name = "interactions", .key = "input.interactions", .type = T::kText, .group = kInput,
      .help = "Features of pairs too (lr): NAME*NAME of two namespaces of VW text, columns of CSV, members of JSON lines or fields of libffm, or * for all; the model knows them from then on",

@@ -31,9 +31,7 @@ void add_number(double v, Shape shape, CellSample& sample) {
   sample.last = v;
   sample.smallest = std::min(sample.smallest, v), sample.largest = std::max(sample.largest, v);
   sample.whole += v == std::floor(v) ? 1 : 0;
-  const double size = size_of_number(v, shape);
-  sample.sizes += size;
-  sample.not_zero += size != 0 ? 1 : 0;
+  sample.not_zero += size_of_number(v, shape) != 0 ? 1 : 0;
 }
 
 // A cell that is not missing, and the number that it is.

@@ -21,7 +21,6 @@ struct CellSample {
   std::vector<Seen> seen;  // In the rows' order, but for missing cells.
   std::uint64_t rows = 0, numbers = 0, whole = 0, distinct = 0;
   double smallest = 0, largest = 0;
-  double sizes = 0;  // The sum of all sizes.
   std::uint64_t not_zero = 0;
   bool increasing = true;
   double last = 0;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +14,7 @@
 #include "data/column/column_items.h"
 #include "data/column/member_kinds.h"
 #include "data/column/number_form.h"
+#include "data/column/number_moments.h"
 
 namespace thalweg {
 namespace {
@@ -93,38 +94,42 @@ void guess_kind(const CellSample& sample, Column& column) {
   }
 }
 
-// The mean of those that are not 0, or, where some such as 9999999999 stand for something else and make up
-// nearly all of that, of all but the largest hundredth.
-double mean_size(const CellSample& sample, Shape shape) {
-  constexpr std::size_t kLeftOutPart = 100;
-  constexpr double kTimesTooMuch = 10;
-  const double mean = sample.sizes / static_cast<double>(sample.not_zero);
-  std::vector<double> sizes;
-  for (const Seen& seen : sample.seen) {
-    const double size = size_of_number(seen.number, shape);
-    if (size > 0) sizes.push_back(size);
-  }
-  const std::size_t kept = sizes.size() - sizes.size() / kLeftOutPart;
-  if (kept == sizes.size()) return mean;
-  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(kept), sizes.end());
-  sizes.resize(kept);
-  const double of_kept = std::accumulate(sizes.begin(), sizes.end(), 0.0) / static_cast<double>(kept);
-  return mean > kTimesTooMuch * of_kept ? of_kept : mean;
+double mean_size(std::span<const double> numbers, Shape shape) {
+  double sizes = 0, not_zero = 0;
+  for (const double number : numbers) sizes += size_of_number(number, shape), not_zero += number != 0 ? 1 : 0;
+  return not_zero == 0 ? 0 : sizes / not_zero;
 }
 
-// The mean size, from the mean if all are far from 0. To three digits, so that a column times 10 has ten
-// times the scale.
+// All, or, where some such as 9999999999 stand for something else and make up nearly all of the mean size,
+// all but the largest hundredth of those that are not 0.
+std::vector<double> usual_numbers(const CellSample& sample, Shape shape) {
+  constexpr std::uint64_t kLeftOutPart = 100;
+  constexpr double kTimesTooMuch = 10;
+  std::vector<double> numbers;
+  for (const Seen& seen : sample.seen) {
+    if (!std::isnan(seen.number)) numbers.push_back(seen.number);
+  }
+  const std::size_t kept = numbers.size() - static_cast<std::size_t>(sample.not_zero / kLeftOutPart);
+  const auto by_size = [](double a, double b) { return std::abs(a) < std::abs(b); };
+  std::nth_element(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(kept), numbers.end(),
+                   by_size);
+  const double of_kept = mean_size(std::span(numbers).first(kept), shape);
+  if (mean_size(numbers, shape) > kTimesTooMuch * of_kept && of_kept > 0) numbers.resize(kept);
+  return numbers;
+}
+
+// By the mean size of those that are not 0; of numbers that are far from 0 by the standard deviation, from
+// their mean. Zeros and ones stay as they are.
 NumberForm form_for(const CellSample& sample, Shape shape) {
-  constexpr int kOffsetDigits = 6, kScaleDigits = 3;
   NumberForm form{shape, 0, 1};
-  if (sample.not_zero == 0) return form;
-  double size = mean_size(sample, shape);
-  if (shape == Shape::kLinear && is_far_from_zero(sample)) {
-    double sum = 0, sizes = 0;
-    for (const Seen& seen : sample.seen) sum += seen.number;
-    form.offset = rounded_to_digits(sum / static_cast<double>(sample.seen.size()), kOffsetDigits);
-    for (const Seen& seen : sample.seen) sizes += std::abs(seen.number - static_cast<double>(form.offset));
-    size = sizes / static_cast<double>(sample.seen.size());
+  const std::vector<double> numbers = usual_numbers(sample, shape);
+  NumberMoments moments;
+  for (const double number : numbers) moments.add(number);
+  double size = mean_size(numbers, shape);
+  if (shape == Shape::kLinear && sample.distinct > 2 &&
+      are_far_from_zero(moments.mean(), moments.standard_deviation())) {
+    form.offset = rounded_to_digits(moments.mean(), kOffsetDigits);
+    size = moments.standard_deviation();
   }
   const float scale = rounded_to_digits(size, kScaleDigits);
   if (std::isnormal(scale)) form.scale = scale;

@@ -51,8 +51,8 @@ TEST(ColumnGuess, NamesSayIds) {
 TEST(ColumnGuess, WholeNumbersUnderAnIdsNameAreCategories) {
   const auto many = [](std::uint32_t, Random& random, double&) { return below(500, random); };
   EXPECT_EQ(guess("user_id", 1000, many).kind, "cat");
-  EXPECT_EQ(guess("visits", 1000, many).kind.substr(0, 4), "num/");
-  EXPECT_EQ(guess("user_id", 1000, many, "user_id:num").kind.substr(0, 4), "num/") << "what is told is kept";
+  EXPECT_EQ(guess("visits", 1000, many).kind.substr(0, 4), "num-");
+  EXPECT_EQ(guess("user_id", 1000, many, "user_id:num").kind.substr(0, 4), "num-") << "what is told is kept";
 }
 
 TEST(ColumnGuess, WhatDiffersInEachRowIsLeftOutWhereItCannotMeanAnything) {
@@ -65,7 +65,7 @@ TEST(ColumnGuess, WhatDiffersInEachRowIsLeftOutWhereItCannotMeanAnything) {
   EXPECT_EQ(guess("n", 200, running).why, "differs in each of 200 rows");
   EXPECT_EQ(guess("title", 200, text).kind, "-");
   EXPECT_EQ(guess("title", 99, text).kind, "cat") << "too few rows to tell";
-  EXPECT_EQ(guess("x", 200, real).kind.substr(0, 4), "num/");
+  EXPECT_EQ(guess("x", 200, real).kind.substr(0, 4), "num-");
   EXPECT_EQ(guess("title", 200, text, "title:cat").kind, "cat");
 }
 
@@ -81,8 +81,8 @@ TEST(ColumnGuess, LabelsThatFollowValuesAndNotTheirOrderMakeCategories) {
     return v;
   };
   const auto by_nothing = [](std::uint32_t, Random& random, double&) { return below(8, random); };
-  EXPECT_EQ(guess("x", 2000, by_order).kind.substr(0, 4), "num/");
-  EXPECT_EQ(guess("x", 2000, by_nothing).kind.substr(0, 4), "num/");
+  EXPECT_EQ(guess("x", 2000, by_order).kind.substr(0, 4), "num-");
+  EXPECT_EQ(guess("x", 2000, by_nothing).kind.substr(0, 4), "num-");
   EXPECT_EQ(guess("x", 2000, by_value).kind, "cat");
   EXPECT_EQ(guess("x", 2000, by_value).why, "whole numbers whose order the labels do not follow");
 }
@@ -99,19 +99,43 @@ TEST(ColumnGuess, NumbersFarFromZero) {
   EXPECT_TRUE(kind.starts_with("num-8.8") || kind.starts_with("num-880")) << kind;
 }
 
+// What a kind subtracts, and what it divides by.
+std::pair<float, float> form_of(const std::string& kind) {
+  const std::size_t slash = kind.find('/');
+  return {kind.starts_with("num-") ? std::stof(kind.substr(4)) : 0, std::stof(kind.substr(slash + 1))};
+}
+
 TEST(ColumnGuess, ScalesAreMeanSizesAndTimesTenTenTimesAsLarge) {
   const auto price = [](double times) {
     return [times](std::uint32_t, Random& random, double&) {
-      return std::to_string(times * std::exp(3 * random.unit()));
+      return std::to_string(times * std::exp(3 * random.unit()) - (random.chance(0.5) ? 6 * times : 0));
     };
   };
   const std::string one = guess("price", 3000, price(1)).kind;
   ASSERT_TRUE(one.starts_with("num/")) << one;
-  EXPECT_NEAR(std::stof(one.substr(4)), (std::exp(3) - 1) / 3, 0.3);
+  EXPECT_NEAR(std::stof(one.substr(4)), 5.3, 0.3);
   EXPECT_FLOAT_EQ(std::stof(guess("price", 3000, price(1000000)).kind.substr(4)),
                   1e6f * std::stof(one.substr(4)));
   const auto zero_or_one = [](std::uint32_t, Random& random, double&) { return below(2, random); };
   EXPECT_EQ(guess("flag", 500, zero_or_one).kind, "num/1") << "what is all ones stays as it is";
+}
+
+TEST(ColumnGuess, NumbersFarFromZeroAreScaledByTheirDeviationFromTheirMean) {
+  const auto age = [](double times) {
+    return [times](std::uint32_t, Random& random, double&) {
+      return std::to_string(times * (20 + 40 * random.unit()));
+    };
+  };
+  const auto [offset, scale] = form_of(guess("age", 3000, age(1)).kind);
+  EXPECT_NEAR(offset, 40, 1);
+  EXPECT_NEAR(scale, 40 / std::sqrt(12.0), 0.3);
+  const auto thousands = form_of(guess("age", 3000, age(-1000)).kind);
+  EXPECT_NEAR(thousands.first, -1000 * offset, 1);
+  EXPECT_NEAR(thousands.second, 1000 * scale, 20);
+  const auto mostly_one = [](std::uint32_t, Random& random, double&) {
+    return std::string(random.chance(0.9) ? "1" : "0");
+  };
+  EXPECT_EQ(guess("flag", 3000, mostly_one).kind, "num/1");
 }
 
 TEST(ColumnGuess, NumbersThatStandForSomethingElseLeaveTheScaleAsItIs) {
@@ -120,9 +144,12 @@ TEST(ColumnGuess, NumbersThatStandForSomethingElseLeaveTheScaleAsItIs) {
       return std::to_string(row % 500 == 7 ? sentinel : 1 + 100 * random.unit());
     };
   };
-  const float usual = std::stof(guess("price", 3000, price(50)).kind.substr(4));
-  for (const double sentinel : {9999999999.0, -1e30})
-    EXPECT_NEAR(std::stof(guess("price", 3000, price(sentinel)).kind.substr(4)), usual, 0.05f * usual);
+  const auto usual = form_of(guess("price", 3000, price(50)).kind);
+  for (const double sentinel : {9999999999.0, -1e30}) {
+    const auto found = form_of(guess("price", 3000, price(sentinel)).kind);
+    EXPECT_NEAR(found.first, usual.first, 0.05f * usual.first);
+    EXPECT_NEAR(found.second, usual.second, 0.05f * usual.second);
+  }
 }
 
 TEST(ColumnGuess, AWordAmongManyNumbersIsABadRowAndManyAreCategories) {
@@ -131,7 +158,7 @@ TEST(ColumnGuess, AWordAmongManyNumbersIsABadRowAndManyAreCategories) {
       return row > 150 && row % every == 0 ? std::string("oops") : below(1000, random) + ".5";
     };
   };
-  EXPECT_EQ(guess("x", 2000, words(500)).kind.substr(0, 4), "num/");
+  EXPECT_EQ(guess("x", 2000, words(500)).kind.substr(0, 4), "num-");
   EXPECT_EQ(guess("x", 2000, words(20)).kind, "cat");
 }
 

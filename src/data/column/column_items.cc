@@ -66,25 +66,6 @@ std::size_t kind_begin(std::string_view item) {
   return before.size() - kNumber.size();
 }
 
-// A number at the begin of `text`, which loses it.
-bool take_float(std::string_view& text, float& value) {
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || !std::isfinite(value)) return false;
-  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
-  return true;
-}
-
-// "-100/3.5", "/3.5".
-bool parse_scale(std::string_view text, NumberForm& number) {
-  if (number.shape == NumberForm::Shape::kLinear && text.starts_with('-')) {
-    text.remove_prefix(1);
-    if (!take_float(text, number.offset)) return false;
-  }
-  if (!text.starts_with('/')) return false;
-  text.remove_prefix(1);
-  return take_float(text, number.scale) && text.empty() && std::isnormal(number.scale) && number.scale > 0;
-}
-
 // What stands behind "num": ":raw", ":log/3.5" and the like.
 bool parse_number_form(std::string_view text, ColumnItem& item) {
   item.number_told = true;
@@ -98,7 +79,7 @@ bool parse_number_form(std::string_view text, ColumnItem& item) {
     text.remove_prefix(shape.size());
   }
   const bool is_bucket = item.number.shape == NumberForm::Shape::kBucket;
-  if (!text.empty()) return !is_bucket && parse_scale(text, item.number);
+  if (!text.empty()) return !is_bucket && parse_offset_and_scale(text, item.number);
   item.number_told = is_bucket;  // Otherwise its scale is to be chosen.
   return true;
 }
@@ -148,8 +129,7 @@ std::string column_kind_text(const Column& column) {
   if (column.number.shape != NumberForm::Shape::kLinear) {
     text += fmt::format(":{}", kShapeNames[static_cast<std::size_t>(column.number.shape)]);
   }
-  if (column.number.offset != 0) text += fmt::format("-{}", column.number.offset);
-  return column.number.scale == 0 ? text : text + fmt::format("/{}", column.number.scale);
+  return text + offset_and_scale_text(column.number);
 }
 
 bool is_pattern(const ColumnItem& item) {

@@ -3,11 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <string>
 
 namespace thalweg {
+namespace {
+
+// A number at the begin of `text`, which loses it.
+bool take_float(std::string_view& text, float& value) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || !std::isfinite(value)) return false;
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+  return true;
+}
+
+}  // namespace
 
 float in_form(float v, const NumberForm& form) {
   if (form.shape == NumberForm::Shape::kLog) v = std::copysign(std::log1p(std::abs(v)), v);
@@ -30,6 +42,30 @@ std::string bucket_name(float v) {
   const auto bucket = static_cast<double>(log_bucket(static_cast<double>(v)));
   return fmt::format("{:.3g}..{:.3g}", std::max(2.0, std::exp(std::sqrt(bucket))),
                      std::exp(std::sqrt(bucket + 1)));
+}
+
+std::string offset_and_scale_text(const NumberForm& form) {
+  std::string text;
+  if (form.offset != 0) text += fmt::format("-{}", form.offset);
+  if (form.scale != 0) text += fmt::format("/{}", form.scale);
+  return text;
+}
+
+bool parse_offset_and_scale(std::string_view text, NumberForm& form) {
+  if (form.shape == NumberForm::Shape::kLinear && text.starts_with('-')) {
+    text.remove_prefix(1);
+    if (!take_float(text, form.offset)) return false;
+  }
+  if (!text.starts_with('/')) return false;
+  text.remove_prefix(1);
+  return take_float(text, form.scale) && text.empty() && std::isnormal(form.scale) && form.scale > 0;
+}
+
+bool are_far_from_zero(double mean, double standard_deviation) {
+  constexpr double kDeviations = 1;
+  constexpr double kRounding = 1e-6;  // Of floats: what differs by no more is one number.
+  const double distance = std::abs(mean);
+  return distance > kDeviations * standard_deviation && standard_deviation > kRounding * distance;
 }
 
 float rounded_to_digits(double value, int digits) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "data/column/columns.h"
 
@@ -17,6 +18,16 @@ Key bucket_key(float v, Key salt);
 // What numbers it is of, for people: "2", "476..515".
 std::string bucket_name(float v);
 
+// "-100/3.5", "/3.5": what a linear form subtracts, and then divides by.
+std::string offset_and_scale_text(const NumberForm& form);
+// False: `text` is none. Only a linear form has an offset.
+[[nodiscard]] bool parse_offset_and_scale(std::string_view text, NumberForm& form);
+
+// Numbers that are so far from 0 beside how much they differ that they are learnt from their mean: times a
+// weight they would tell little but that they are there.
+bool are_far_from_zero(double mean, double standard_deviation);
+// Of an offset and a scale: the same numbers in another unit have the same digits.
+inline constexpr int kOffsetDigits = 6, kScaleDigits = 3;
 // To so many decimal digits; 0 if that is not finite.
 float rounded_to_digits(double value, int digits);
 

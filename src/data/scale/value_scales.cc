@@ -10,20 +10,40 @@
 #include <vector>
 
 #include "data/column/number_form.h"
+#include "data/column/number_moments.h"
 
 namespace thalweg {
 namespace {
 
-constexpr int kScaleDigits = 3;
-
-struct Sizes {
-  std::uint64_t count = 0;
-  double sum = 0;
+// Of one feature's values that are not 0.
+struct Seen {
+  NumberMoments values, sizes;
 };
 
+// What becomes of its values; without a scale: nothing. And how far they are from where they need it no more.
+struct Chosen {
+  NumberForm form;
+  double distance = 0;
+};
+
+Chosen choose_form(const Seen& seen, std::uint64_t rows) {
+  if (seen.values.count() < ValueScales::kValuesEnough) return {};
+  const double size = seen.sizes.mean(), deviation = seen.values.standard_deviation();
+  if (seen.values.count() == rows && are_far_from_zero(seen.values.mean(), deviation)) {
+    return {{NumberForm::Shape::kLinear, rounded_to_digits(seen.values.mean(), kOffsetDigits),
+             rounded_to_digits(deviation, kScaleDigits)},
+            std::abs(std::log(size)) + std::abs(std::log(deviation))};
+  }
+  if (size >= ValueScales::kSmallestFair && size <= ValueScales::kLargestFair) return {};
+  return {{NumberForm::Shape::kLinear, 0, rounded_to_digits(size, kScaleDigits)}, std::abs(std::log(size))};
+}
+
 Status no_scale(std::string_view item) {
-  return {Code::kUsage,
-          fmt::format("'{}' is no scale of a feature; expected KEY/SCALE, such as 3/312", item)};
+  return {
+      Code::kUsage,
+      fmt::format("'{}' is no scale of a feature; expected KEY/SCALE or KEY-OFFSET/SCALE, such as 3/312 or "
+                  "9-1950/20",
+                  item)};
 }
 
 }  // namespace
@@ -34,53 +54,59 @@ Result<ValueScales> ValueScales::parse(std::string_view text) {
     const std::string_view item = text.substr(0, text.find(','));
     text.remove_prefix(std::min(item.size() + 1, text.size()));
     Key key = 0;
-    float scale = 0;
+    NumberForm form;
     const char* const end = item.data() + item.size();
     const auto of_key = std::from_chars(item.data(), end, key);
-    if (of_key.ec != std::errc() || of_key.ptr == end || *of_key.ptr != '/') return no_scale(item);
-    const auto of_scale = std::from_chars(of_key.ptr + 1, end, scale);
-    if (of_scale.ec != std::errc() || of_scale.ptr != end || !std::isnormal(scale) || scale < 0)
-      return no_scale(item);
+    if (of_key.ec != std::errc() || !parse_offset_and_scale({of_key.ptr, end}, form)) return no_scale(item);
     if (out.scales_.size() == kMostFeatures)
       return Status(Code::kUsage, fmt::format("more than {} features have scales", kMostFeatures));
-    out.scales_[key] = scale;
+    out.add(key, form);
   }
   return out;
 }
 
 ValueScales ValueScales::choose(const Batch& rows) {
-  std::unordered_map<Key, Sizes> seen;
+  std::unordered_map<Key, Seen> seen;
   for (std::size_t e = 0; e < rows.values.size(); ++e) {
-    const double size = std::abs(static_cast<double>(rows.values[e]));
-    if (size == 0) continue;
-    Sizes& sizes = seen[rows.keys[e]];
-    ++sizes.count;
-    sizes.sum += size;
+    const auto value = static_cast<double>(rows.values[e]);
+    if (value == 0) continue;
+    Seen& feature = seen[rows.keys[e]];
+    feature.values.add(value);
+    feature.sizes.add(std::abs(value));
   }
-  std::vector<std::pair<double, std::pair<Key, float>>> odd;  // By how far they are from 1.
-  for (const auto& [key, sizes] : seen) {
-    const double mean = sizes.sum / static_cast<double>(sizes.count);
-    if (sizes.count < kValuesEnough || (mean >= kSmallestFair && mean <= kLargestFair)) continue;
-    const float scale = rounded_to_digits(mean, kScaleDigits);
-    if (std::isnormal(scale)) odd.push_back({-std::abs(std::log(mean)), {key, scale}});
+  std::vector<std::pair<double, std::pair<Key, NumberForm>>> odd;  // The farthest first.
+  for (const auto& [key, feature] : seen) {
+    const auto [form, distance] = choose_form(feature, rows.rows());
+    if (std::isnormal(form.scale)) odd.push_back({-distance, {key, form}});
   }
-  std::sort(odd.begin(), odd.end());
+  const auto by_distance = [](const auto& a, const auto& b) {
+    return std::pair(a.first, a.second.first) < std::pair(b.first, b.second.first);
+  };
+  std::sort(odd.begin(), odd.end(), by_distance);
   if (odd.size() > kMostFeatures) odd.resize(kMostFeatures);
   ValueScales out;
-  for (const auto& [distance, feature] : odd) out.scales_.insert(feature);
+  for (const auto& [distance, feature] : odd) out.add(feature.first, feature.second);
   return out;
 }
 
+void ValueScales::add(Key key, const NumberForm& form) {
+  constexpr Key kSmallKeys = 1 << 14;
+  scales_[key] = form;
+  if (key >= kSmallKeys) return;
+  if (key >= of_small_keys_.size()) of_small_keys_.resize(key + 1);
+  of_small_keys_[key] = form;
+}
+
 float ValueScales::scaled(Key key, float value) const {
+  if (key < of_small_keys_.size()) return in_form(value, of_small_keys_[key]);
   const auto found = scales_.find(key);
-  if (found == scales_.end()) return value;
-  return std::clamp(value / found->second, -kLargestScaled, kLargestScaled);
+  return found == scales_.end() ? value : in_form(value, found->second);
 }
 
 std::string ValueScales::text() const {
   std::string text;
-  for (const auto& [key, scale] : scales_)
-    text += fmt::format("{}{}/{}", text.empty() ? "" : ",", key, scale);
+  for (const auto& [key, form] : scales_)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ",", key, offset_and_scale_text(form));
   return text;
 }
 

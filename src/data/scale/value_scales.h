@@ -1,10 +1,13 @@
-// What values of entries are divided by, feature by feature, in rows that have no columns.
+// What is subtracted from values of entries, and what they are divided by, feature by feature, in rows that
+// have no columns.
 #pragma once
 
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "data/column/columns.h"
 #include "thalweg/batch.h"
 #include "thalweg/ids.h"
 #include "thalweg/status.h"
@@ -13,26 +16,29 @@ namespace thalweg {
 
 class ValueScales {
  public:
-  // A feature is scaled if so many of the rows that were looked at have a value of it whose mean size lies
-  // outside of these bounds.
+  // A feature is scaled if so many of the rows that were looked at have a value of it, and the values' mean
+  // size lies outside of these bounds, or all rows have one and the values are far from 0.
   static constexpr std::uint64_t kValuesEnough = 10;
   static constexpr double kSmallestFair = 1e-3, kLargestFair = 10;
   static constexpr std::size_t kMostFeatures = 4096;
 
   // By text(); kUsage: it is none.
   static Result<ValueScales> parse(std::string_view text);
-  // The mean size of each such feature's values, to three digits; of more than kMostFeatures those that are
-  // farthest from 1.
+  // The mean size of each such feature's values, from their mean where they are far from 0; of more than
+  // kMostFeatures those that are farthest from 1, or from 0 beside how much they differ.
   static ValueScales choose(const Batch& rows);
 
   bool empty() const { return scales_.empty(); }
-  const std::map<Key, float>& all() const { return scales_; }
-  // As the feature's scale says, and at most kLargestScaled.
+  const std::map<Key, NumberForm>& all() const { return scales_; }  // All linear, and with a scale.
+  // What a value becomes.
   float scaled(Key key, float value) const;
-  std::string text() const;  // "3/312,7/0.0002", by ascending keys.
+  std::string text() const;  // "3/312,7/0.0002,9-1950/20", by ascending keys.
 
  private:
-  std::map<Key, float> scales_;
+  void add(Key key, const NumberForm& form);
+
+  std::map<Key, NumberForm> scales_;
+  std::vector<NumberForm> of_small_keys_;  // The same, by key; without a scale where there is none.
 };
 
 }  // namespace thalweg

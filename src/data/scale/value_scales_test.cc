@@ -15,6 +15,18 @@ Batch rows_of(const std::vector<std::pair<Key, float>>& entries, std::size_t tim
       batch.keys.push_back(key);
       batch.values.push_back(value);
     }
+    batch.labels.push_back(0);
+    batch.row_begin.push_back(static_cast<std::uint32_t>(batch.keys.size()));
+  }
+  return batch;
+}
+
+// A row for each.
+Batch rows_of_one(Key key, const std::vector<float>& values) {
+  Batch batch;
+  for (const float value : values) {
+    batch.keys.push_back(key), batch.values.push_back(value), batch.labels.push_back(0);
+    batch.row_begin.push_back(static_cast<std::uint32_t>(batch.keys.size()));
   }
   return batch;
 }
@@ -25,6 +37,18 @@ TEST(ValueScales, AreOfFeaturesFarFromOneThatMostRowsShow) {
   EXPECT_TRUE(ValueScales::choose(rows_of({{2, 312.0f}}, 9)).empty()) << "too few rows to say";
 }
 
+TEST(ValueScales, AreFromTheMeanWhereAllRowsHaveAFeatureFarFromZero) {
+  std::vector<float> values;
+  for (int i = 0; i < 20; ++i) values.push_back(i % 2 == 0 ? -6.0f : -4.0f);
+  EXPECT_EQ(ValueScales::choose(rows_of_one(7, values)).text(), "7--5/1");
+  values[3] = 0;
+  EXPECT_TRUE(ValueScales::choose(rows_of_one(7, values)).empty()) << "one row has none";
+  for (float& value : values) value = -5;
+  EXPECT_TRUE(ValueScales::choose(rows_of_one(7, values)).empty()) << "they do not differ";
+  for (int i = 0; i < 20; ++i) values[static_cast<std::size_t>(i)] = i % 2 == 0 ? -2.0f : 4.0f;
+  EXPECT_TRUE(ValueScales::choose(rows_of_one(7, values)).empty()) << "they are on both sides of 0";
+}
+
 TEST(ValueScales, OfOnesThereAreNone) {
   Batch ones = rows_of({{1, 1.0f}}, 20);
   ones.values.clear();
@@ -32,17 +56,20 @@ TEST(ValueScales, OfOnesThereAreNone) {
 }
 
 TEST(ValueScales, DivideAndCutWhatIsTenTimesLarger) {
-  const auto scales = ValueScales::parse("2/300,4/0.5");
+  const auto scales = ValueScales::parse("2/300,4/0.5,9--10/2");
   ASSERT_TRUE(scales) << scales.status().message();
   EXPECT_EQ(scales->scaled(2, 150.0f), 0.5f);
   EXPECT_EQ(scales->scaled(2, -1e9f), -10.0f);
   EXPECT_EQ(scales->scaled(4, 1.0f), 2.0f);
   EXPECT_EQ(scales->scaled(3, 1e9f), 1e9f);
-  EXPECT_EQ(scales->text(), "2/300,4/0.5");
+  EXPECT_EQ(scales->scaled(9, -14.0f), -2.0f);
+  EXPECT_EQ(scales->scaled(9, 0.0f), 5.0f);
+  EXPECT_EQ(scales->text(), "2/300,4/0.5,9--10/2");
 }
 
 TEST(ValueScales, WhatIsNoneIsRefusedByName) {
-  for (const char* text : {"2", "2/", "/3", "2/0", "2/-1", "2/x", "2/1/1", "2/3,,4/5", "x/2", "2/inf"}) {
+  for (const char* text : {"2", "2/", "/3", "2/0", "2/-1", "2/x", "2/1/1", "2/3,,4/5", "x/2", "2/inf", "2-3",
+                           "2-/3", "2-x/3", "2-inf/3"}) {
     const auto scales = ValueScales::parse(text);
     ASSERT_FALSE(scales) << text;
     EXPECT_NE(scales.status().message().find("KEY/SCALE"), std::string::npos) << scales.status().message();

@@ -153,7 +153,7 @@ Result<ExportFormat> parse_export_format(std::string_view name) {
 }
 
 Status export_model(const ModelReader& model, ExportFormat format, Disk& disk, const std::string& destination,
-                    const std::map<Key, float>& scales) {
+                    const FeatureScales& scales) {
   if (format == ExportFormat::kText) return export_text(model, disk, destination);
   Result<StagedFile> file = StagedFile::create(disk, destination);
   if (!file) return file.status();

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "model/format/model_dir.h"
+#include "model/format/vw_readable.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -24,9 +24,9 @@ enum class ExportFormat : std::uint8_t { kSafetensors, kText, kNpz, kVw };
 Result<ExportFormat> parse_export_format(std::string_view name);  // safetensors | text | npz | vw-readable
 
 // The destination appears whole or not at all. A regular file is replaced; for text, a directory that is not
-// empty is refused. `scales`: what values of these features were divided by in training; kVw, whose readers
-// take values as they are, divides weights instead.
+// empty is refused. `scales`: what became of values of these features in training; kVw, whose readers take
+// values as they are, has weights and a bias for these.
 Status export_model(const ModelReader& model, ExportFormat format, Disk& disk, const std::string& destination,
-                    const std::map<Key, float>& scales = {});
+                    const FeatureScales& scales = {});
 
 }  // namespace thalweg

@@ -121,16 +121,19 @@ TEST_F(ModelExport, VwsReadableFormHasALineForEachWeightThatIsNotZero) {
   EXPECT_EQ(text.substr(end + 4), lines);
 }
 
-TEST_F(ModelExport, VwsReadableFormDividesWeightsWhereTrainingDividedValues) {
+TEST_F(ModelExport, VwsReadableFormIsOfValuesAsTheyWereBeforeTrainingScaledThem) {
   ModelSpec spec;
   const std::vector<TestTable> tables = test_tables(spec, 40, 2);
   ASSERT_TRUE(save_model(folder_ / "lr", spec, tables).ok());
   const auto model = ModelReader::open(disk_, folder_ / "lr");
   ASSERT_TRUE(model.ok()) << model.status().message();
   const Key key = unplace(tables[1].keys[3]);
-  ASSERT_TRUE(export_model(*model, ExportFormat::kVw, disk_, folder_ / "lr.vw", {{key, 4.0f}}).ok());
-  const std::string line = fmt::format("\n{}:{}\n", key, tables[1].rows[3 * tables[1].width] / 4);
-  EXPECT_NE(read_text(folder_ / "lr.vw").find(line), std::string::npos) << line;
+  ASSERT_TRUE(export_model(*model, ExportFormat::kVw, disk_, folder_ / "lr.vw", {{key, {2.0f, 4.0f}}}).ok());
+  const float weight = tables[1].rows[3 * tables[1].width] / 4;
+  const std::string text = read_text(folder_ / "lr.vw"), line = fmt::format("\n{}:{}\n", key, weight);
+  EXPECT_NE(text.find(line), std::string::npos) << line;
+  const std::string constant = fmt::format("Constant:11650396:{}\n", tables[0].rows[0] - 2 * weight);
+  EXPECT_TRUE(text.ends_with(constant)) << constant;
 }
 
 TEST_F(ModelExport, VwsReadableFormIsOfLinearModelsOfOneScore) {

@@ -63,7 +63,7 @@ Status check_linear(const ModelReader& model) {
 
 }  // namespace
 
-Status write_vw_readable(const ModelReader& model, const std::map<Key, float>& scales, File& file) {
+Status write_vw_readable(const ModelReader& model, const FeatureScales& scales, File& file) {
   if (Status status = check_linear(model); !status.ok()) return status;
   const auto weights = vw_weights(model, "weights"), bias = vw_weights(model, "bias");
   for (const auto* part : {&weights, &bias}) {
@@ -73,15 +73,20 @@ Status write_vw_readable(const ModelReader& model, const std::map<Key, float>& s
   FileStream stream(file);
   const std::string head = vw_head(model.manifest(), bits);
   if (Status status = stream.write(bytes_of(head)); !status.ok()) return status;
+  double subtracted = 0;
   for (const auto& [key, weight] : *weights) {
-    const auto scale = scales.find(key);
-    const std::string line =
-        fmt::format("{}:{}\n", key, scale == scales.end() ? weight : weight / scale->second);
-    if (Status status = stream.write(bytes_of(line)); !status.ok()) return status;
+    const auto found = scales.find(key);
+    const FeatureScale scale = found == scales.end() ? FeatureScale() : found->second;
+    const float of_value = weight / scale.scale;
+    subtracted += static_cast<double>(of_value) * static_cast<double>(scale.offset);
+    if (Status status = stream.write(bytes_of(fmt::format("{}:{}\n", key, of_value))); !status.ok())
+      return status;
   }
-  if (!bias->empty()) {
+  if (!bias->empty() || subtracted != 0) {
     const Key mask = bits >= 64 ? ~Key{0} : (Key{1} << bits) - 1;
-    const std::string line = fmt::format("Constant:{}:{}\n", kVwConstant & mask, bias->front().second);
+    const double own = bias->empty() ? 0 : static_cast<double>(bias->front().second);
+    const std::string line =
+        fmt::format("Constant:{}:{}\n", kVwConstant & mask, static_cast<float>(own - subtracted));
     if (Status status = stream.write(bytes_of(line)); !status.ok()) return status;
   }
   return stream.flush();

@@ -9,7 +9,14 @@
 
 namespace thalweg {
 
-// `scales`: as export_model() has them. kUsage: the model is not linear, or has several scores a row.
-Status write_vw_readable(const ModelReader& model, const std::map<Key, float>& scales, File& file);
+// What was subtracted from a feature's values in training, and what they were divided by then.
+struct FeatureScale {
+  float offset = 0;
+  float scale = 1;
+};
+using FeatureScales = std::map<Key, FeatureScale>;
+
+// kUsage: the model is not linear, or has several scores a row.
+Status write_vw_readable(const ModelReader& model, const FeatureScales& scales, File& file);
 
 }  // namespace thalweg

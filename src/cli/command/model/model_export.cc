@@ -1,8 +1,8 @@
 // model export: a stored model for other programs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -21,12 +21,14 @@
 namespace thalweg {
 namespace {
 
-// What values of features were divided by in training, by the keys that the model's rows have.
-Result<std::map<Key, float>> value_scales_of(const ModelReader& model) {
+// What became of values of features in training, by the keys that the model's rows have.
+Result<FeatureScales> value_scales_of(const ModelReader& model) {
   const auto scales = ValueScales::parse(model.manifest().option("value-scales"));
   if (!scales)
     return Status(Code::kModel, fmt::format("{}: value-scales: {}", model.path(), scales.status().message()));
-  return scales->all();
+  FeatureScales out;
+  for (const auto& [key, form] : scales->all()) out[key] = {form.offset, form.scale};
+  return out;
 }
 
 bool is_scaled(const ColumnItem& item) {
@@ -45,9 +47,9 @@ Result<std::vector<ColumnItem>> scaled_columns(const ModelReader& model) {
   return items;
 }
 
-// What VW's readable form, which has weights alone, is to divide them by.
-Result<std::map<Key, float>> scales_for_vw(const ModelReader& model, std::map<Key, float> scales,
-                                           const std::vector<ColumnItem>& columns) {
+// What VW's readable form, which has weights alone, is to take into account.
+Result<FeatureScales> scales_for_vw(const ModelReader& model, FeatureScales scales,
+                                    const std::vector<ColumnItem>& columns) {
   const auto no = [&](const std::string& what, const std::string& expected) {
     return Status(Code::kUsage,
                   fmt::format("{}: {}, which VW's readable form cannot say; expected a model trained with {}",
@@ -58,11 +60,11 @@ Result<std::map<Key, float>> scales_for_vw(const ModelReader& model, std::map<Ke
   ReadOptions read;
   read.hash_bits = model.manifest().hash_bits();
   for (const ColumnItem& item : columns) {
-    if (item.number.shape == NumberForm::Shape::kLog || item.number.offset != 0 || item.name.empty()) {
-      return no(fmt::format("numbers of column \"{}\" are not only divided in training", item.name),
-                fmt::format("--columns {}:num:raw", quoted_column_name(item.name)));
+    if (item.number.shape == NumberForm::Shape::kLog || item.name.empty()) {
+      return no(fmt::format("training took logarithms of column \"{}\"", item.name),
+                fmt::format("--columns {}:num", quoted_column_name(item.name)));
     }
-    scales[RowRules(read).key(column_salt(item.name))] = item.number.scale;
+    scales[RowRules(read).key(column_salt(item.name))] = {item.number.offset, item.number.scale};
   }
   return scales;
 }
@@ -103,6 +105,12 @@ Status run_model_export(const Options& options, Output& out) {
   if (*format == ExportFormat::kVw) {
     scales = scales_for_vw(*model, *std::move(scales), *columns);
     if (!scales) return scales.status();
+    const auto subtracts = [](const auto& scale) { return scale.second.offset != 0; };
+    if (std::any_of(scales->begin(), scales->end(), subtracts)) {
+      out.note(
+          "features had their mean subtracted in training, which the constant makes up for; a row that lacks "
+          "one counts there as one of 0, here as one of the mean");
+    }
   } else if (!scales->empty() || !columns->empty()) {
     out.note(
         "weights are those of values as training scaled them, which model inspect shows by value-scales or "
