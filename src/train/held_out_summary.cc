@@ -14,6 +14,11 @@ void HeldOutSummary::add(std::span<const float> scores, std::span<const float> l
   }
 }
 
+void HeldOutSummary::add_batch(const LossSum& sum, std::span<const float> scores, const Batch& rows) {
+  if (is_of_score(loss_)) return add(scores, rows.labels, rows.weights);
+  metrics_.add_classes(sum, scores, rows.labels, rows.weights);
+}
+
 void HeldOutSummary::put(Writer& out) const {
   const MetricSums::Sums& s = metrics_.sums();
   out.put(s.rows);

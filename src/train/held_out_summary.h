@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "model/metric/auc_counts.h"
 #include "model/metric/metric_sums.h"
+#include "thalweg/batch.h"
 
 namespace thalweg {
 
@@ -20,12 +21,10 @@ class HeldOutSummary {
   static constexpr std::size_t kCellsMax = std::size_t{1} << 20;
 
   HeldOutSummary(Loss loss, std::size_t cells_max) : loss_(loss), metrics_(loss), auc_(cells_max) {}
-  // As MetricSums::add() and add_classes().
+  // As MetricSums::add().
   void add(std::span<const float> scores, std::span<const float> labels, std::span<const float> weights);
-  void add_classes(const LossSum& sum, std::span<const float> scores, std::span<const float> labels,
-                   std::span<const float> weights) {
-    metrics_.add_classes(sum, scores, labels, weights);
-  }
+  // What Model::forward() says of these rows, whatever the loss.
+  void add_batch(const LossSum& sum, std::span<const float> scores, const Batch& rows);
   const MetricSums& metrics() const { return metrics_; }
   const AucCounts& auc() const { return auc_; }  // Empty for squared loss.
 

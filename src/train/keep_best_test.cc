@@ -169,14 +169,51 @@ TEST_F(KeepBest, WithoutHeldOutRowsAModelIsJudgedByWhatItHasLearnt) {
   EXPECT_EQ(bad.not_kept.find("the learnt rows' logloss of 0.69"), 0u) << bad.not_kept;
 }
 
+// Each row has a feature of its own, and each step has rows of another class than the one before.
+TEST_F(KeepBest, WithoutHeldOutRowsAModelOfClassesIsJudgedByWhatItHasLearnt) {
+  std::string text;
+  for (int row = 0; row < 1000; ++row) text += fmt::format("{} {}:1\n", row / 50 % 3, row);
+  options_ = {};
+  options_.files = {folder_.write("classes.svm", text)};
+  options_.out = folder_ / "learnt";
+  options_.loss = Loss::kClasses;
+  options_.optimizer = RuleKind::kAdagrad;
+  options_.rate = 3.0f;
+  options_.data_shards = 1;
+  options_.batch = 50;
+  const TrainResult learnt = run(options_);
+  EXPECT_TRUE(learnt.complete) << learnt.status.message();
+  EXPECT_GT(learnt.train_loss, 1.5);
+  EXPECT_EQ(learnt.not_kept, "");
+  EXPECT_EQ(learnt.model, options_.out);
+  ASSERT_EQ(learnt.warnings.size(), 1u);
+  EXPECT_NE(learnt.warnings[0].find("before they were learnt"), std::string::npos) << learnt.warnings[0];
+  options_.optimizer = RuleKind::kSgd;
+  options_.rate = 1.0f;
+  options_.out = folder_ / "bad";
+  for (const std::uint32_t servers : {1u, 3u}) {
+    options_.servers = servers;
+    const TrainResult bad = run(options_);
+    EXPECT_TRUE(bad.status.ok()) << bad.status.message();
+    EXPECT_EQ(bad.not_kept.find("the learnt rows' logloss of "), 0u) << bad.not_kept;
+    EXPECT_NE(bad.not_kept.find("no features at all, 1.0986"), std::string::npos) << bad.not_kept;
+    EXPECT_FALSE(std::filesystem::exists(options_.out));
+  }
+  options_.keep_bad = true;
+  EXPECT_EQ(run(options_).model, options_.out);
+}
+
 TEST_F(KeepBest, RowsThatAllWeighNothingAreNamed) {
   std::string text;
   for (int row = 0; row < 100; ++row) text += fmt::format("{}:0 {}:1\n", row % 2, row % 7);
   options_ = {};
   options_.files = {folder_.write("none.svm", text)};
   options_.out = folder_ / "none";
-  const TrainResult none = run(options_);
-  EXPECT_EQ(none.not_kept, "all rows have the weight 0, so that nothing was learnt");
+  for (const Loss loss : {Loss::kLogistic, Loss::kClasses}) {
+    options_.loss = loss;
+    const TrainResult none = run(options_);
+    EXPECT_EQ(none.not_kept, "all rows have the weight 0, so that nothing was learnt");
+  }
 }
 
 class KeepBestOfCheckpoints : public KeepBest {

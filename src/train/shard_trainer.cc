@@ -371,13 +371,8 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     reports_.note_text(scored, source.place());
     scored.sum = model_->forward(batch->batch, row_spans_, scores_);
     if (Status failed = model_->failure(); !failed.ok()) co_return failed;
-    const Batch& rows = batch->batch.rows();
-    if (is_of_score(spec_.model.loss)) {
-      // NOLINTNEXTLINE(bugprone-use-after-move): it is given away in the last turn.
-      summary.add(scores_, rows.labels, rows.weights);
-    } else {
-      summary.add_classes(scored.sum, scores_, rows.labels, rows.weights);
-    }
+    // NOLINTNEXTLINE(bugprone-use-after-move): it is given away in the last turn.
+    summary.add_batch(scored.sum, scores_, batch->batch.rows());
   }
 }
 

@@ -149,6 +149,11 @@ TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards
       trained_text_(shards),
       scored_text_(shards) {}
 
+void TrainMonitor::Epoch::add_sample(const TrainReport& report, std::uint64_t fresh_rows) {
+  if (is_of_score(loss)) return sampled.add(report.scores, report.labels, report.weights);
+  sampled.add_classes({report.sum.loss, report.sum.weight, fresh_rows}, {}, {});
+}
+
 LossSum TrainMonitor::Epoch::trained() const {
   LossSum sum;
   for (const LossSum& shard : train) sum += shard;
@@ -255,9 +260,7 @@ void TrainMonitor::add_one(ShardId shard, ReportId id, const TrainReport& report
   for (std::size_t i = 0; i < report.scores.size(); ++i) {
     sampled_.add(report.scores[i], report.labels[i] > 0, weight(i));
   }
-  if (!report.scores.empty() && (report.fraction_done < 0 || report.fraction_done > 0.5f)) {
-    epoch.sampled.add(report.scores, report.labels, report.weights);
-  }
+  if (report.fraction_done < 0 || report.fraction_done > 0.5f) epoch.add_sample(report, fresh.rows);
   epoch.train[shard.value] += report.sum;
   epoch.rows += fresh.rows;
   epoch.steps = std::max(epoch.steps, id.index);

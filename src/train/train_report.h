@@ -66,8 +66,8 @@ struct EpochNumbers {
   LossSum train;
   std::uint64_t rows = 0;   // Trained on.
   std::uint64_t steps = 0;  // Of the shard that made most.
-  // Of a sample of them, each scored before it was learnt, from the pass's latter half where shards report
-  // more than once in a pass.
+  // Of a sample of them, of classes and bytes of all, each scored before it was learnt, from the pass's
+  // latter half where shards report more than once in a pass.
   Measured sampled;
   Measured valid;
   bool has_valid = false;
@@ -113,9 +113,12 @@ class TrainMonitor {
   // Sums are kept by shard, so that the order in which reports of different shards come changes no bit of
   // them.
   struct Epoch {
-    Epoch(Loss loss, std::size_t shards) : train(shards), metrics(shards, MetricSums(loss)), sampled(loss) {}
+    Epoch(Loss of, std::size_t shards)
+        : loss(of), train(shards), metrics(shards, MetricSums(of)), sampled(of) {}
+    void add_sample(const TrainReport& report, std::uint64_t fresh_rows);
     LossSum trained() const;
     MetricSums::Sums held_out() const;
+    Loss loss;
     std::vector<LossSum> train;
     std::uint64_t rows = 0;
     std::uint32_t steps = 0;

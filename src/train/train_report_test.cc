@@ -84,6 +84,16 @@ TEST(TrainMonitor, MeasuresASampleOfTheRowsOfAPassesLatterHalf) {
   EXPECT_EQ(monitor.epoch_numbers(1).sampled.sums.rows, 2u);
 }
 
+TEST(TrainMonitor, OfClassesMeasuresAllRowsOfAPassesLatterHalf) {
+  TrainMonitor monitor(Loss::kClasses, 1, 1);
+  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 8}, to_text(training(500, 10, 0.4f))));
+  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 16}, to_text(training(5, 20, 1.0f))));
+  const EpochNumbers pass = monitor.epoch_numbers(0);
+  EXPECT_EQ(pass.sampled.sums.rows, 10u);
+  EXPECT_DOUBLE_EQ(pass.sampled.sums.loss, 5);
+  EXPECT_DOUBLE_EQ(pass.train.loss, 505);
+}
+
 // As where weights are those of one label, and rows are sorted by it.
 TEST(TrainMonitor, TakesASampleInWhichOnlyLaterRowsHaveWeights) {
   TrainMonitor monitor(Loss::kLogistic, 1, 1);

@@ -291,6 +291,23 @@ TEST_F(DenseProgram, AModelOfClassesThatIsWorseThanNoneIsNotSaved) {
   EXPECT_TRUE(std::filesystem::exists(model));
 }
 
+TEST_F(DenseProgram, WithoutHeldOutImagesAModelIsJudgedByThoseItHasLearnt) {
+  write_stripes(folder_, "noise", 1200, 3, 1);
+  const std::string model = folder_ / "bad", out = " --out " + quoted(model);
+  const std::string job = "train --quiet --batch 32 --epochs 2 --optimizer sgd " + out + " " +
+                          quoted(folder_ / "noise-images-idx3-ubyte");
+  for (const std::string how :
+       {"convnet --rate 0.3", "softmax --rate 3", "softmax --rate 3 --servers 2 --workers 2",
+        "softmax --rate 3 --processes --workers 2", "softmax --rate 3 --exchange ring --workers 2"}) {
+    const Ran bad = run(job + " --model " + how);
+    EXPECT_EQ(bad.code, 9) << how << "\n" << bad.err;
+    EXPECT_NE(bad.err.find("the learnt rows' logloss of "), std::string::npos) << how << "\n" << bad.err;
+    EXPECT_FALSE(std::filesystem::exists(model)) << how;
+  }
+  EXPECT_EQ(run(job + " --model softmax --rate 3 --keep-bad").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(model));
+}
+
 TEST_F(DenseProgram, ExportsTheTensorsThatPyTorchKnows) {
   const std::string model = quoted(folder_ / "model"), file = folder_ / "model.safetensors";
   told("train --model convnet --epochs 1 --batch 128 " + data() + " --out " + model);

@@ -70,6 +70,20 @@ TEST_F(TextProgram, ATrainingThatDivergesIsNotSaved) {
   EXPECT_EQ(ran.err.find("largest value"), std::string::npos) << ran.err;
 }
 
+// What has come by a pipe cannot be read again.
+TEST_F(TextProgram, AModelOfAPipeThatIsWorseThanNoneIsNotSaved) {
+  const std::string out = folder_ / "bad",
+                    job = "train " + kSizes + "- --quiet --rate 10 --out " + in_quotes(out),
+                    from = " <" + in_quotes(file_);
+  const Ran bad = run(job + from);
+  EXPECT_EQ(bad.code, 9) << bad.err;
+  EXPECT_NE(bad.err.find("the train nats_per_byte of "), std::string::npos) << bad.err;
+  EXPECT_NE(bad.err.find("no features at all, 5.5452"), std::string::npos) << bad.err;
+  EXPECT_FALSE(std::filesystem::exists(out));
+  EXPECT_EQ(run(job + " --batch 64" + from).code, 0) << "of so few steps nobody can say";
+  EXPECT_EQ(run(job + " --keep-bad" + from).code, 0);
+}
+
 TEST_F(TextProgram, HoldsOutTheEndUnlessToldOtherwise) {
   const auto rows = [&](const std::string& more) { return told(train() + " --epochs 1" + more)["examples"]; };
   EXPECT_EQ(rows(" --valid-part 2"), 187);

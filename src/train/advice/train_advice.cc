@@ -21,16 +21,6 @@ double held_out_loss(Loss loss, const EpochNumbers& epoch) {
   return judging_metric(loss).value(loss, epoch.valid);
 }
 
-// Rows are sampled for their scores; of classes and bytes the losses of all rows are known.
-Measured trained_rows(Loss loss, const EpochNumbers& epoch) {
-  if (is_of_score(loss)) return epoch.sampled;
-  Measured all;
-  all.sums.rows = epoch.rows;
-  all.sums.weight = epoch.train.weight;
-  all.sums.loss = epoch.train.loss;
-  return all;
-}
-
 }  // namespace
 
 std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumbers>& epochs) {
@@ -69,10 +59,8 @@ std::optional<Standing> on_held_out_rows(JudgedBy by, const std::vector<EpochNum
 }
 
 std::optional<Standing> on_trained_rows(JudgedBy by, const std::vector<EpochNumbers>& epochs) {
-  if (epochs.empty()) return std::nullopt;
-  const Measured rows = trained_rows(by.loss, epochs.back());
-  if (rows.sums.rows == 0) return std::nullopt;
-  return standing_on("train", by, rows);
+  if (epochs.empty() || epochs.back().sampled.sums.rows == 0) return std::nullopt;
+  return standing_on("train", by, epochs.back().sampled);
 }
 
 std::string worse_than_none(const Standing& standing, double slack) {
@@ -118,9 +106,8 @@ std::string worse_than_chance(JudgedBy by, const std::vector<EpochNumbers>& epoc
   if (epochs.empty()) return {};
   const EpochNumbers& last = epochs.back();
   if (last.has_valid) return worse_than_chance("held-out", by, last.valid);
-  const Measured rows = trained_rows(by.loss, last);
-  if (rows.sums.rows == 0) return {};
-  return worse_than_chance("train", by, rows, epochs.size() == 1 ? kFirstPassSlack : 1);
+  if (last.sampled.sums.rows == 0) return {};
+  return worse_than_chance("train", by, last.sampled, epochs.size() == 1 ? kFirstPassSlack : 1);
 }
 
 std::string worse_before_learnt(JudgedBy by, const std::vector<EpochNumbers>& epochs,

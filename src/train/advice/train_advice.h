@@ -42,7 +42,7 @@ struct Standing {
 Standing standing_on(std::string rows, JudgedBy by, const Measured& measured);
 // After the last pass; nothing where no row was measured.
 std::optional<Standing> on_held_out_rows(JudgedBy by, const std::vector<EpochNumbers>& epochs);
-// On a sample of the training rows; of classes and bytes on all.
+// On EpochNumbers::sampled.
 std::optional<Standing> on_trained_rows(JudgedBy by, const std::vector<EpochNumbers>& epochs);
 
 // Sentences for people, empty where they would not be true.

@@ -81,8 +81,7 @@ TEST(TrainAdvice, ComparesClassesAndBytesWithAllBeingAsLikely) {
   EpochNumbers held, learnt;
   held.has_valid = true;
   held.valid.sums = {.rows = 10'000, .weight = 10'000, .loss = 23'500};
-  learnt.train = {.loss = 23'500, .weight = 10'000};
-  learnt.rows = 10'000;
+  learnt.sampled = held.valid;
   for (const EpochNumbers& epoch : {held, learnt}) {
     const std::vector<EpochNumbers> two = {epoch, epoch};
     const JudgedBy ten(Loss::kClasses, 10), eleven(Loss::kClasses, 11);
@@ -103,7 +102,7 @@ TEST(TrainAdvice, ComparesClassesAndBytesWithAllBeingAsLikely) {
                    "nats_per_byte of 5.65 is worse than that of no "
                    "features at all, 5.5452"));
   EXPECT_TRUE(says(worse_than_none(Loss::kBytes, {held}), "5.5452; common causes: too high"));
-  learnt.train.loss = 2.4e7;
+  learnt.train = {.loss = 2.4e7, .weight = 10'000};
   EXPECT_TRUE(says(training_diverged({Loss::kClasses, 10}, {learnt}), "more than 1000 times the 2.303"));
   held.valid.sums = {.rows = 10};
   EXPECT_EQ(worse_than_chance({Loss::kClasses, 10}, {held}), "") << "its rows weigh nothing";

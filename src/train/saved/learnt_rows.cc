@@ -1,6 +1,7 @@
 #include "train/saved/learnt_rows.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,8 +17,18 @@ namespace thalweg {
 namespace {
 
 constexpr std::uint64_t kLearntBytes = std::uint64_t{8} << 20;  // Of files, roughly.
-constexpr std::uint64_t kLearntRowsMax = 65536;
-constexpr std::size_t kLearntRowsAtOnce = 4096;
+
+// How many rows are measured, and how many in one turn, in which the node does nothing else.
+struct RowsMeasured {
+  std::uint64_t all = 65536;
+  std::size_t at_once = 4096;
+};
+constexpr RowsMeasured kOfDense{8192, 64}, kOfText{512, 64};
+
+RowsMeasured rows_measured(const ModelSpec& model, bool is_dense) {
+  if (!is_dense) return {};
+  return model.loss == Loss::kBytes ? kOfText : kOfDense;
+}
 
 // One data shard of as many as make each that small.
 Result<std::unique_ptr<RowReader>> open_some_rows(const ReadOptions& options) {
@@ -27,42 +38,62 @@ Result<std::unique_ptr<RowReader>> open_some_rows(const ReadOptions& options) {
   return (*data)->reader(ShardId{0}, static_cast<std::uint32_t>(std::clamp<std::uint64_t>(parts, 1, ~0u)));
 }
 
+// What batches are scored by, of a model that nobody changes any more.
+class ModelRows {
+ public:
+  ModelRows(Store& store, std::vector<TableSpec> tables)
+      : store_(store), tables_(std::move(tables)), rows_(tables_.size()), spans_(tables_.size()) {}
+
+  // Whole tables are read for the first batch alone.
+  Task<Status> read(const Prepared& batch) {
+    for (std::size_t t = 0; t < tables_.size(); ++t) {
+      const bool whole = tables_[t].kind == TableSpec::Kind::kDense;
+      if (whole && rows_[t].size() > 0) continue;
+      Keys keys = whole ? Keys::block(0, tables_[t].rows) : batch.keys;
+      Answer answer = co_await store_.read(TableId{static_cast<std::uint16_t>(t)}, std::move(keys));
+      if (!answer.status.ok()) co_return answer.status;
+      rows_[t] = std::move(answer.rows);
+      spans_[t] = rows_[t].span();
+    }
+    co_return ok_status();
+  }
+  std::span<const std::span<const float>> spans() const { return spans_; }
+
+ private:
+  Store& store_;
+  const std::vector<TableSpec> tables_;
+  std::vector<Rows> rows_;
+  std::vector<std::span<const float>> spans_;
+};
+
 }  // namespace
 
 Task<Status> measure_learnt_rows(Store& store, const TrainInputs& inputs, std::optional<Measured>& out) {
   const TrainSpec& spec = inputs.spec;
-  if (inputs.train == nullptr || !inputs.train->seekable() || !is_of_score(spec.model.loss))
-    co_return ok_status();
+  if (inputs.train == nullptr || !inputs.train->seekable()) co_return ok_status();
   auto model = make_model(spec.model);
   if (!model) co_return model.status();
   auto reader = open_some_rows(spec.train);
   if (!reader) co_return reader.status();
   const auto kind = find_kind(spec.model);
-  const bool dense = kind.ok() && (*kind)->dense != nullptr;
-  BatchSource source(std::move(reader).value(), **model, dense, nullptr,
+  const bool is_dense = kind.ok() && (*kind)->dense != nullptr;
+  BatchSource source(std::move(reader).value(), **model, is_dense, nullptr,
                      RowStages::of_held_out(inputs.counting.get()));
-  const std::vector<TableSpec> tables = (*model)->tables();
+  const RowsMeasured most = rows_measured(spec.model, is_dense);
+  ModelRows model_rows(store, (*model)->tables());
   HeldOutSummary summary(spec.model.loss, HeldOutSummary::kShardCellsMax);
   std::vector<float> scores;
   Workbench bench;
   PreparedRef batch;
-  for (std::uint64_t rows = 0; rows < kLearntRowsMax; rows += batch->rows) {
-    if (Status status = source.next(kLearntRowsAtOnce, bench, batch); !status.ok()) co_return status;
+  for (std::uint64_t rows = 0; rows < most.all; rows += batch->rows) {
+    if (Status status = source.next(most.at_once, bench, batch); !status.ok()) co_return status;
     if (batch->rows == 0) break;
-    std::vector<Rows> read(tables.size());
-    std::vector<std::span<const float>> spans(tables.size());
-    for (std::size_t t = 0; t < tables.size(); ++t) {
-      const bool whole = tables[t].kind == TableSpec::Kind::kDense;
-      Keys keys = whole ? Keys::block(0, tables[t].rows) : batch->keys;
-      Answer answer = co_await store.read(TableId{static_cast<std::uint16_t>(t)}, std::move(keys));
-      if (!answer.status.ok()) co_return answer.status;
-      read[t] = std::move(answer.rows);
-      spans[t] = read[t].span();
-    }
+    if (Status status = co_await model_rows.read(*batch); !status.ok()) co_return status;
     scores.resize(batch->rows);
-    (void)(*model)->forward(batch->batch, spans, scores);
+    const LossSum sum = (*model)->forward(batch->batch, model_rows.spans(), scores);
     if (Status failed = (*model)->failure(); !failed.ok()) co_return failed;
-    summary.add(scores, batch->batch.rows().labels, batch->batch.rows().weights);
+    summary.add_batch(sum, scores, batch->batch.rows());
+    if (const Status status = (co_await store.yield()).status; !status.ok()) co_return status;
   }
   AucCounts auc = summary.auc();
   const double area = auc.value();

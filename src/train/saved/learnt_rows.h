@@ -10,8 +10,9 @@
 
 namespace thalweg {
 
-// Of some rows from all over the data, of packed files from its begin; nothing where rows cannot be read
-// again here, or have no scores. Rows are neither sampled nor weighted otherwise than they stand.
+// Of some rows from all over the data, of packed files from its begin and of dense models fewer, as each row
+// takes all of their numbers; nothing where rows cannot be read again here. Rows are neither sampled nor
+// weighted otherwise than they stand.
 Task<Status> measure_learnt_rows(Store& store, const TrainInputs& inputs, std::optional<Measured>& out);
 
 }  // namespace thalweg

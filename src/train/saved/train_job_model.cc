@@ -168,10 +168,6 @@ Task<Status> TrainJob::judge(ShardStore& store) {
   if (!not_kept_.empty()) co_return ok_status();
   not_kept_ = worse_than_chance(by, kept);
   if (not_kept_.empty() || kept.back().has_valid) co_return ok_status();
-  if (!is_of_score(by.loss)) {
-    not_kept_.clear();  // Rows of classes and bytes are not read again: a warning has to do.
-    co_return ok_status();
-  }
   if (Status status = co_await measure_learnt_rows(store, *inputs_, learnt_); !status.ok()) co_return status;
   // Of a pipe of few rows nobody can say.
   if (!learnt_ && kept.back().steps < kStepsTell) not_kept_.clear();
