@@ -35,12 +35,20 @@ struct RowShuffle {
   bool operator==(const RowShuffle&) const = default;
 };
 
+// What rows may have so that a model can take them; 0: anything.
+struct RowBounds {
+  Key keys_below = 0;
+  std::uint32_t fields_below = 0;
+  std::uint32_t entries_most = 0;
+  bool any() const { return keys_below != 0 || fields_below != 0 || entries_most != 0; }
+};
+
 struct ReadOptions {
   std::vector<std::string> paths;  // Files, globs, or "-" for standard input.
   std::string format = "auto";     // Its name; auto: found by looking at the first rows.
   std::uint64_t max_bad_rows =
       0;                   // Rows that may be skipped as bad before reading fails; 0: the first one fails.
-  Key keys_below = 0;      // A row with another key is bad; 0: any will do.
+  RowBounds bounds;        // A row beyond them is bad.
   unsigned hash_bits = 0;  // 1..63: keys are hashed to this many bits. 0: 64-bit keys as they stand.
   // Products of entries that follow a row's own, see pair/interactions.h. Fields of VW text and JSON lines
   // are then those of hashed_field(). Empty: none.

@@ -48,5 +48,17 @@ TEST(TrainJob, AModelThatWasNotCollectedIsNoSuccess) {
   EXPECT_FALSE(result.complete) << "a summary would be shown";
 }
 
+TEST(TrainJob, ColumnsOfWhichNoneIsAFeatureAreRefused) {
+  const TemporaryFolder folder;
+  TrainerOptions options;
+  options.files = {folder.write("rows.csv", "click,user\n1,a\n0,b\n")};
+  options.columns = "label,-";
+  const auto job = TrainJob::create(options);
+  EXPECT_EQ(job.status().code(), Code::kUsage);
+  EXPECT_NE(job.status().message().find("rows.csv: no column is a feature: click:label,user:-"),
+            std::string::npos)
+      << job.status().message();
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
 #include "base/temporary_folder_for_test.h"
 #include "cli/run_for_test.h"
+#include "train/plan/train_plan.h"
 
 namespace thalweg {
 namespace {
@@ -47,6 +49,36 @@ TEST_F(DeepFmProgram, APipeMustSayItsFieldsWhereItHasSome) {
   EXPECT_NE(ran.err.find("--fields must be given"), std::string::npos) << ran.err;
 }
 
+TEST_F(DeepFmProgram, ARowOfAFieldThatTheModelHasNotIsABadRow) {
+  const std::string model = folder_ / "model", late = folder_ / "late.ffm";
+  (void)told("train --model deepfm --hidden 8 --out " + model + " " + rows_);
+  write_text(late, "1 0:1:1\n0 39:1:1\n1 38:2:1\n");
+  const std::string place = late + ":2:1: saw \"field 39\", expected fields 0 to 38";
+  for (const std::string& command : {"eval --model " + model, std::string("train --model deepfm --fields 39"),
+                                     "train --model deepfm --valid " + late + " " + rows_}) {
+    const bool is_valid = command.find("--valid") != std::string::npos;
+    const Ran ran = run(command + (is_valid ? "" : " " + late));
+    EXPECT_EQ(ran.code, 4) << command;
+    EXPECT_NE(ran.err.find(place), std::string::npos) << ran.err;
+  }
+  EXPECT_EQ(told("eval --on-bad-row skip:1 --model " + model + " " + late)["examples"], 2);
+  const Ran answers = run("predict --model " + model + " " + late);
+  EXPECT_EQ(answers.code, 0) << answers.err;
+  EXPECT_EQ(std::count(answers.out.begin(), answers.out.end(), '\n'), 3) << answers.out;
+  EXPECT_NE(answers.out.find("\nnan\n"), std::string::npos) << answers.out;
+}
+
+TEST_F(DeepFmProgram, WithoutFilesItIsSaidThatThereAreNoFields) {
+  TrainerOptions options;
+  options.model = "deepfm";
+  const auto plan = plan_training(options, nullptr);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  ASSERT_EQ(plan->warnings.size(), 1u);
+  EXPECT_NE(plan->warnings[0].find("--fields N"), std::string::npos) << plan->warnings[0];
+  options.fields = 3;
+  EXPECT_TRUE(plan_training(options, nullptr)->warnings.empty());
+}
+
 // The same rows with fields and without: entries of the latter are in the order of their fields.
 TEST_F(DeepFmProgram, AnEntrysPlaceIsItsFieldWhereRowsHaveNone) {
   const std::string job = "train --model deepfm --hidden 8 --batch 200 --data-shards 2 ",
@@ -69,7 +101,7 @@ TEST_F(DeepFmProgram, AnEntrysPlaceIsItsFieldWhereRowsHaveNone) {
   EXPECT_NE(refusal("eval --model " + model + " " + rows_).find("rows have fields"), std::string::npos);
   EXPECT_NE(refusal(job + "--init " + model + " " + rows_).find("its fields are the places"),
             std::string::npos);
-  EXPECT_NE(refusal(job + "--fields 38 " + flat_).find("has 39 entries; expected at most 38"),
+  EXPECT_NE(refusal(job + "--fields 38 " + flat_).find(":1:1: saw \"39 entries\", expected at most 38"),
             std::string::npos);
   EXPECT_NE(refusal(job + "--fields 39 --min-count 2 " + flat_).find("expected one of the two"),
             std::string::npos);

@@ -11,6 +11,7 @@
 #include "cli/score/feature_names.h"
 #include "cli/work/stored_model.h"
 #include "data/idx.h"
+#include "train/rows/row_bounds.h"
 
 namespace thalweg {
 namespace {
@@ -25,7 +26,7 @@ Result<ReadOptions> reading(const Manifest& manifest, const Options& options, co
   read->binary_labels = model.loss == Loss::kLogistic;
   read->counts = model.loss == Loss::kPoisson;
   if (!is_of_score(model.loss)) read->classes = model.classes;
-  if (model.loss != Loss::kBytes) read->keys_below = model.inputs;
+  read->bounds = row_bounds(model);
   read->labels_needed = needs.labels;
   read->keep_lines = needs.lines;
   read->as_it_comes = needs.as_it_comes;

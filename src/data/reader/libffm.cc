@@ -10,7 +10,7 @@
 namespace thalweg {
 namespace {
 
-constexpr const char* kFieldEntryExpected = "field:index:value (field below 2^32, finite value)";
+constexpr const char* kFieldEntryExpected = "field:index:value (field below 2^32 - 1, finite value)";
 
 class LibffmParser final : public LineParser<LibffmParser, true> {
  public:
@@ -35,7 +35,7 @@ class LibffmParser final : public LineParser<LibffmParser, true> {
       bool overflow = false;
       const char* q = parse_unsigned(p, field, overflow);
       if (q != nullptr)
-        q = *q == ':' && field <= UINT32_MAX ? parse_unsigned(q + 1, index, overflow) : nullptr;
+        q = *q == ':' && field < UINT32_MAX ? parse_unsigned(q + 1, index, overflow) : nullptr;
       if (q == nullptr || *q != ':' || index == kReservedKey)
         return fail(error, p, kFieldEntryExpected), nullptr;
       q = parse_real(q + 1, end, value);

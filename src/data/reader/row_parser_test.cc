@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"libsvm", "1 99999999999999999999999:1", 3, "2^64-1"},
                     Bad{"libsvm", "1 3:1x", 6, "a blank"}, Bad{"libsvm", "1 3:1:1", 6, "a blank"},
                     Bad{"libsvm", "1 qid:x 3:1", 3, "qid:N"}, Bad{"libffm", "1 0:3", 3, "field:index:value"},
-                    Bad{"libffm", "1 4294967296:3:1", 3, "field:index:value"},
+                    Bad{"libffm", "1 4294967295:3:1", 3, "field:index:value"},
                     Bad{"libffm", "1 1:18446744073709551615:1", 3, "field:index:value"},
                     Bad{"libffm", "1 7:5:nan", 3, "feature 5 in field 7;"},
                     Bad{"libffm", "y 1:1:1", 1, "label"}, Bad{"libffm", "1 1:1:1,", 8, "a blank"},
@@ -114,9 +114,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"csv", "1,inf,x", 3, "a finite number"}));
 
 TEST(Libffm, ReadsFieldsAndValues) {
-  const Parsed p = parse("libffm", "1 0:5:0.25 4294967295:6:1 # end\r\n0\n");
+  const Parsed p = parse("libffm", "1 0:5:0.25 4294967294:6:1 # end\r\n0\n");
   ASSERT_TRUE(p.ok);
-  EXPECT_EQ(p.batch.fields, (Fields{0, 4294967295}));
+  EXPECT_EQ(p.batch.fields, (Fields{0, 4294967294}));
   EXPECT_EQ(p.batch.keys, (ParsedKeys{5, 6}));
   EXPECT_EQ(p.batch.values, (Floats{0.25f, 1}));
   EXPECT_EQ(p.batch.labels, (Floats{1, 0}));

@@ -16,8 +16,8 @@ RowReader::RowReader(std::shared_ptr<DataSet> data, std::unique_ptr<BlockSource>
     : data_(std::move(data)),
       source_(std::move(source)),
       parser_(row_parser(data_->options_, *data_->format_, data_->columns_)) {
-  if (const Key below = data_->options_.keys_below; below != 0)
-    parser_ = bounded_parser(std::move(parser_), below);
+  if (const RowBounds& bounds = data_->options_.bounds; bounds.any())
+    parser_ = bounded_parser(std::move(parser_), bounds);
 }
 
 RowReader::~RowReader() = default;

@@ -21,6 +21,18 @@ double held_out_loss(Loss loss, const EpochNumbers& epoch) {
   return judging_metric(loss).value(loss, epoch.valid);
 }
 
+// How many times another one few rows may have a loss by chance.
+double of_chance(const Measured& rows) { return 1 + 1 / std::sqrt(static_cast<double>(rows.sums.rows)); }
+
+// Rows of the first pass are scored by a model that has yet to learn.
+double slack_of_pass(const std::vector<EpochNumbers>& epochs) {
+  return epochs.size() == 1 ? kFirstPassSlack : 1;
+}
+
+double slack_of_sample(const std::vector<EpochNumbers>& epochs) {
+  return slack_of_pass(epochs) * of_chance(epochs.back().sampled);
+}
+
 }  // namespace
 
 std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumbers>& epochs) {
@@ -74,7 +86,7 @@ std::string worse_than_none(const Standing& standing, double slack) {
   if (standing.constant > 0 && !(standing.loss <= bound)) {
     add(standing.loss_name, standing.loss, standing.constant);
   }
-  if (standing.auc < 0.5) add(kAuc.name, standing.auc, 0.5);
+  if (standing.auc < 0.5 / slack) add(kAuc.name, standing.auc, 0.5);
   if (worse.empty()) return {};
   const char* const of_values =
       standing.is_of_text
@@ -89,15 +101,13 @@ std::string worse_than_none(const Standing& standing, double slack) {
 std::string worse_than_none(JudgedBy by, const std::vector<EpochNumbers>& epochs) {
   if (const auto held_out = on_held_out_rows(by, epochs)) return worse_than_none(*held_out);
   const auto trained = on_trained_rows(by, epochs);
-  // Rows of the first pass are scored by a model that has yet to learn.
-  return trained ? worse_than_none(*trained, epochs.size() == 1 ? kFirstPassSlack : 1) : std::string();
+  return trained ? worse_than_none(*trained, slack_of_sample(epochs)) : std::string();
 }
 
 std::string worse_than_chance(std::string rows, JudgedBy by, const Measured& measured, double slack) {
   const Standing standing = standing_on(std::move(rows), by, measured);
   if (!(standing.constant > 0)) return {};
-  const double bound = slack * (1 + 1 / std::sqrt(static_cast<double>(measured.sums.rows)));
-  if (standing.loss <= bound * standing.constant) return {};
+  if (standing.loss <= slack * of_chance(measured) * standing.constant) return {};
   return fmt::format("the {} {} of {:.5g} is worse than that of no features at all, {:.5g}", standing.rows,
                      standing.loss_name, standing.loss, standing.constant);
 }
@@ -107,14 +117,14 @@ std::string worse_than_chance(JudgedBy by, const std::vector<EpochNumbers>& epoc
   const EpochNumbers& last = epochs.back();
   if (last.has_valid) return worse_than_chance("held-out", by, last.valid);
   if (last.sampled.sums.rows == 0) return {};
-  return worse_than_chance("train", by, last.sampled, epochs.size() == 1 ? kFirstPassSlack : 1);
+  return worse_than_chance("train", by, last.sampled, slack_of_pass(epochs));
 }
 
 std::string worse_before_learnt(JudgedBy by, const std::vector<EpochNumbers>& epochs,
                                 const Measured& learnt) {
   if (std::string text = worse_than_none(standing_on("learnt rows'", by, learnt)); !text.empty()) return text;
   const auto before = on_trained_rows(by, epochs);
-  if (!before) return {};
+  if (!before || epochs.size() > 1) return {};  // Later passes learn what the first one has learnt already.
   return fmt::format(
       "rows had a {} of {:.5g} before they were learnt, worse than that of no features at all, {:.5g}, and "
       "have {:.5g} by the model; held-out rows tell how it does on others: --valid-part 10",

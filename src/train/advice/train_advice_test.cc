@@ -25,7 +25,7 @@ double share_of(double entropy) {
 // For logistic loss and squared loss alike.
 Measured measured(double loss, double constant) {
   Measured rows;
-  rows.sums = {.rows = 10, .weight = 1, .loss = loss, .square = loss * loss};
+  rows.sums = {.rows = 1'000'000, .weight = 1, .loss = loss, .square = loss * loss};
   rows.sums.label = share_of(constant);
   rows.sums.label_square = rows.sums.label * rows.sums.label + constant * constant;
   return rows;
@@ -75,6 +75,18 @@ TEST(TrainAdvice, TellsItOfTheTrainingRowsWhereNoneAreHeldOut) {
   EXPECT_EQ(worse_than_none(Loss::kLogistic, {trained(0.52, 0.5)}), "") << "its rows were new to it";
   EXPECT_TRUE(
       says(worse_than_none(Loss::kLogistic, {trained(0.52, 0.5), trained(0.52, 0.5)}), "of 0.52 is worse"));
+}
+
+TEST(TrainAdvice, FewTrainingRowsMayBeWorseByChance) {
+  EpochNumbers some = trained(0.56, 0.5);
+  some.sampled.auc = 0.45;
+  some.sampled.sums.rows = 47;
+  EXPECT_EQ(worse_than_none(Loss::kLogistic, {some, some}), "");
+  EXPECT_EQ(worse_before_learnt(Loss::kLogistic, {some, some}, trained(0.45, 0.5).sampled), "")
+      << "by the model they are not";
+  some.sampled.sums.rows = 10'000;
+  EXPECT_TRUE(says(worse_than_none(Loss::kLogistic, {some, some}), "of 0.56 is worse"));
+  EXPECT_TRUE(says(worse_than_none(Loss::kLogistic, {some, some}), "train auc of 0.45 is worse"));
 }
 
 TEST(TrainAdvice, ComparesClassesAndBytesWithAllBeingAsLikely) {

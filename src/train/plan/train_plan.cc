@@ -125,6 +125,12 @@ Status plan_without_data(const TrainerOptions& options, const ModelKind& kind, T
   if (kind.fields && !options.fields) {
     return {Code::kUsage, "--fields must be given when the workers bring the data"};
   }
+  if (kind.deep != nullptr && !options.fields) {
+    plan.warnings.push_back(fmt::format(
+        "{} learns without fields, since no training files are named here; --fields N says how many "
+        "the workers' rows have",
+        spec.model.name));
+  }
   spec.model.fields = options.fields.value_or(0);
   spec.batch_rows = options.batch.value_or(kBatchRowsUnknown);
   if (Status status = choose_classes(options, nullptr, spec); !status.ok()) return status;

@@ -1,9 +1,13 @@
 #include "train/plan/training_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/hint.h"
 #include "data/column/member_kinds.h"
 #include "data/input_words.h"
 #include "train/plan/row_plan.h"
@@ -11,6 +15,20 @@
 #include "train/rows/label_size.h"
 
 namespace thalweg {
+namespace {
+
+Status check_features(const DataSet& data) {
+  const auto is_feature = [](const Column& column) {
+    return column.kind == Column::Kind::kNumeric || column.kind == Column::Kind::kCategorical;
+  };
+  const std::vector<Column>& columns = data.columns().list;
+  if (!data.format().columns || std::any_of(columns.begin(), columns.end(), is_feature)) return ok_status();
+  return with_hint({Code::kUsage, fmt::format("{}: no column is a feature: {}", data.paths().front(),
+                                              columns_text(data.columns()))},
+                   "--columns NAME:num or NAME:cat says which are");
+}
+
+}  // namespace
 
 Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart* start, bool raw) {
   TrainSpec& spec = plan.spec;
@@ -24,6 +42,7 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
   read.choose_value_scales = start == nullptr && !raw;
   auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());
+  if (Status status = check_features(**data); !status.ok()) return status;
   if (const Status keys = start ? start->check_keys(**data) : ok_status(); !keys.ok()) return keys;
   if (!(*data)->seekable()) plan.pipe = *data;
   plan.warnings = odd_columns(**data);

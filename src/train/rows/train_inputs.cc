@@ -9,6 +9,7 @@
 #include "base/mix.h"
 #include "model/format/file.h"
 #include "net/system_disk.h"
+#include "train/rows/row_bounds.h"
 #include "train/shard_trainer.h"
 
 namespace thalweg {
@@ -80,8 +81,12 @@ Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr
   auto inputs = std::make_shared<TrainInputs>();
   inputs->spec = std::move(spec);
   inputs->train = std::move(pipe);
+  RowBounds bounds = row_bounds(inputs->spec.model);
+  bounds.keys_below = 0;  // Dense models say which flag makes room for more.
   if (inputs->train == nullptr && !inputs->spec.train.paths.empty()) {
-    auto train = DataSet::open(with_hashes(inputs->spec.train));
+    ReadOptions read = with_hashes(inputs->spec.train);
+    read.bounds = bounds;
+    auto train = DataSet::open(std::move(read));
     if (!train) return train.status();
     inputs->train = std::move(train).value();
   }
@@ -91,7 +96,9 @@ Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr
         std::make_shared<KeyCounting>(inputs->spec.train, inputs->spec.count_width, inputs->spec.min_count);
   }
   if (inputs->spec.has_valid()) {
-    auto valid = DataSet::open(with_hashes(inputs->spec.valid));
+    ReadOptions read = with_hashes(inputs->spec.valid);
+    read.bounds = bounds;
+    auto valid = DataSet::open(std::move(read));
     if (!valid) return valid.status();
     inputs->valid = std::move(valid).value();
     if (Status status = check_same_keys(*inputs); !status.ok()) return status;

@@ -9,6 +9,7 @@
 #include "data/input_words.h"
 #include "model/predictor.h"
 #include "net/system_disk.h"
+#include "train/rows/row_bounds.h"
 
 namespace thalweg {
 namespace {
@@ -81,6 +82,7 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
   read.command_timeout = more.command_timeout;
   read.memory = more.rows;
   read.binary_labels = loss == Loss::kLogistic;
+  read.bounds = row_bounds(impl_->manifest().model);
   const auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());
   const auto reader = (*data)->reader(ShardId{0}, 1);
