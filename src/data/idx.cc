@@ -227,8 +227,9 @@ std::optional<ImageFiles> find_images(const std::string& path) {
   return files;
 }
 
-Status take_test_images(std::vector<std::string>& paths) {
-  for (std::string& path : paths) {
+Status take_test_images(ReadOptions& read) {
+  if (!read.from_command.empty() || read.text.context != 0) return {};
+  for (std::string& path : read.paths) {
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) continue;
     std::string test = either(path, kTestImages);

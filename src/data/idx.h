@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "data/byte_stream.h"
+#include "data/read_options.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -30,7 +30,8 @@ struct ImageFiles {
 // Nothing: `path` is no directory, or has no train-images-idx3-ubyte.
 std::optional<ImageFiles> find_images(const std::string& path);
 
-// In what is measured or scored: a directory of images becomes its test images. kIo naming one that has none.
-Status take_test_images(std::vector<std::string>& paths);
+// In what is measured or scored: a directory of images becomes its test images, where paths are those of
+// files of rows. kIo naming one that has none.
+Status take_test_images(ReadOptions& read);
 
 }  // namespace thalweg

@@ -131,20 +131,29 @@ TEST(Idx, ADirectoryOfImagesNamesItsFiles) {
 
 TEST(Idx, WhatIsMeasuredInADirectoryIsItsTestImages) {
   using Paths = std::vector<std::string>;
+  ReadOptions read;
+  Paths& paths = read.paths;
   const TemporaryFolder folder;
   const std::string directory = folder / "";
-  Paths paths{directory, "rows.svm"};
-  EXPECT_TRUE(take_test_images(paths).ok());
+  paths = {directory, "rows.svm"};
+  EXPECT_TRUE(take_test_images(read).ok());
   EXPECT_EQ(paths, (Paths{directory, "rows.svm"}));
   const std::string train = folder.write("train-images-idx3-ubyte", kImages);
-  EXPECT_EQ(take_test_images(paths).message(),
+  EXPECT_EQ(take_test_images(read).message(),
             directory +
                 ": has train-images-idx3-ubyte and no t10k-images-idx3-ubyte, expected test images, "
                 "or the name of a file of images");
   const std::string test = folder.write("t10k-images-idx3-ubyte.gz", gzipped(kImages));
   paths = {train, directory};
-  EXPECT_TRUE(take_test_images(paths).ok());
+  EXPECT_TRUE(take_test_images(read).ok());
   EXPECT_EQ(paths, (Paths{train, test}));
+  paths = {directory};
+  read.from_command = "cat %s";
+  EXPECT_TRUE(take_test_images(read).ok());
+  EXPECT_EQ(paths, (Paths{directory})) << "a name for the command";
+  read.from_command.clear(), read.text.context = 8;
+  EXPECT_TRUE(take_test_images(read).ok());
+  EXPECT_EQ(paths, (Paths{directory})) << "no text";
 }
 
 }  // namespace

@@ -20,9 +20,7 @@ Result<ReadOptions> reading(const Manifest& manifest, const Options& options, co
   Result<ReadOptions> read = read_options_for(manifest, options);
   if (!read) return read;
   const ModelSpec& model = manifest.model;
-  if (read->from_command.empty() && model.loss != Loss::kBytes) {
-    if (const Status status = take_test_images(read->paths); !status.ok()) return as_input(status);
-  }
+  if (const Status status = take_test_images(*read); !status.ok()) return as_input(status);
   read->binary_labels = model.loss == Loss::kLogistic;
   read->counts = model.loss == Loss::kPoisson;
   if (!is_of_score(model.loss)) read->classes = model.classes;

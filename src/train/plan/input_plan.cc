@@ -38,9 +38,8 @@ Status plan_inputs(const TrainerOptions& options, TrainSpec& spec) {
   spec.train.binary_labels = spec.model.loss == Loss::kLogistic;
   spec.train.counts = spec.model.loss == Loss::kPoisson;
   if (spec.model.loss == Loss::kClasses) spec.train.classes = options.classes.value_or(0);
-  const bool are_files = options.more.from_command.empty();
-  const auto images =
-      are_files && options.files.size() == 1 ? find_images(options.files.front()) : std::nullopt;
+  const bool may_be_images = options.more.from_command.empty() && options.files.size() == 1;
+  const auto images = may_be_images ? find_images(options.files.front()) : std::nullopt;
   if (images) spec.train.paths = {images->train};
   if (images && options.valid.empty() && options.valid_part == 0 && !images->test.empty()) {
     spec.valid = spec.train;
@@ -54,8 +53,7 @@ Status plan_inputs(const TrainerOptions& options, TrainSpec& spec) {
   } else if (!options.valid.empty()) {
     spec.valid = spec.train;
     spec.valid.paths = {options.valid};
-    const Status status = are_files ? take_test_images(spec.valid.paths) : ok_status();
-    if (!status.ok()) return as_input(status);
+    if (const Status status = take_test_images(spec.valid); !status.ok()) return as_input(status);
   }
   return ok_status();
 }

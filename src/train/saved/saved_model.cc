@@ -75,10 +75,9 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
     return {Code::kUsage, "model " + model() + " is of text, which has no rows to score"};
   ReadOptions read = read_as_trained(impl_->manifest());
   read.paths = files;
-  const Status found = more.from_command.empty() ? take_test_images(read.paths) : ok_status();
-  if (!found.ok()) return as_input(found);
   read.formats = more.formats;
   read.from_command = more.from_command;
+  if (const Status status = take_test_images(read); !status.ok()) return as_input(status);
   read.command_timeout = more.command_timeout;
   read.memory = more.rows;
   read.binary_labels = loss == Loss::kLogistic;
