@@ -9,6 +9,10 @@ namespace thalweg {
 
 inline constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
+// How much of its text a reader is for: where files are the output of a command, those behind the one that is
+// read are made ahead, or not.
+enum class Reads : std::uint8_t { kAll, kBegin };
+
 // Whole lines of one file: end[-1] is '\n' and kTextPad bytes after `end` may be read.
 struct TextBlock {
   const char* begin = nullptr;

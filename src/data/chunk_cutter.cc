@@ -15,7 +15,8 @@ ChunkCutter::ChunkCutter(std::vector<InputFile>& files, Rules rules) : files_(fi
   if (files.front().command.empty()) return;
   std::vector<std::string> names;
   for (const InputFile& file : files) names.push_back(file.path);
-  commands_.emplace(files.front().command, std::move(names));
+  commands_.emplace(files.front().command, std::move(names),
+                    rules.reads == Reads::kAll ? kCommandsAtOnce : 1);
 }
 
 std::uint64_t ChunkCutter::bytes_consumed() const {

@@ -391,11 +391,12 @@ std::string DataSet::description() const {
 }
 
 Result<std::unique_ptr<BlockSource>> DataSet::block_source(std::uint32_t shard, std::uint32_t shards,
-                                                           std::uint32_t epoch) {
+                                                           std::uint32_t epoch, Reads reads) {
   if (memory_)
     return std::unique_ptr<BlockSource>(
         std::make_unique<MemoryBlocks>(memory_->rows(), shard, shards, options_.shuffle, epoch));
-  if (hub_) return std::unique_ptr<BlockSource>(std::make_unique<StreamBlocks>(hub_, shard, shards, epoch));
+  if (hub_)
+    return std::unique_ptr<BlockSource>(std::make_unique<StreamBlocks>(hub_, shard, shards, epoch, reads));
   const std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<PlainFiles>& plain = plain_[shards];
   if (!plain) {
@@ -409,11 +410,12 @@ Result<std::unique_ptr<BlockSource>> DataSet::block_source(std::uint32_t shard, 
       std::make_unique<PlainBlocks>(plain, shard, shards, options_.shuffle, epoch));
 }
 
-Result<std::unique_ptr<RowReader>> DataSet::reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch) {
+Result<std::unique_ptr<RowReader>> DataSet::reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch,
+                                                   Reads reads) {
   if (shard.value >= shards) {
     return Status(Code::kUsage, fmt::format("data shard {}: expected one below {}", shard.value, shards));
   }
-  Result<std::unique_ptr<BlockSource>> source = block_source(shard.value, shards, epoch);
+  Result<std::unique_ptr<BlockSource>> source = block_source(shard.value, shards, epoch, reads);
   if (!source) return source.status();
   return std::unique_ptr<RowReader>(new RowReader(shared_from_this(), std::move(*source)));
 }

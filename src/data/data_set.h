@@ -78,7 +78,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
 
   // A reader of one data shard. epoch: the pass it starts with; when a shard changes hands in a later pass,
   // naming it lets compressed data be unpacked in step with the other shards.
-  Result<std::unique_ptr<RowReader>> reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch = 0);
+  Result<std::unique_ptr<RowReader>> reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch = 0,
+                                            Reads reads = Reads::kAll);
 
   // For readers that share their thread with other work; before the first of them. Where the writer of a pipe
   // lets them wait, they return kRetry instead.
@@ -88,7 +89,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
 
   // The same shard as text.
   Result<std::unique_ptr<BlockSource>> block_source(std::uint32_t shard, std::uint32_t shards,
-                                                    std::uint32_t epoch);
+                                                    std::uint32_t epoch, Reads reads = Reads::kAll);
 
   // Bad rows that were skipped, each counted in the first of its reader's passes only, and the messages of
   // the first few.

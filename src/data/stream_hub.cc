@@ -28,9 +28,9 @@ void StreamHub::give_way() {
   rules_.give_way = true;
 }
 
-std::uint64_t StreamHub::join(std::uint32_t shard, std::uint32_t shards, std::uint32_t epoch) {
+std::uint64_t StreamHub::join(std::uint32_t shard, std::uint32_t shards, std::uint32_t epoch, Reads reads) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  readers_.emplace(++last_reader_, Reader{shard, shards, once_ ? 0 : epoch, nullptr});
+  readers_.emplace(++last_reader_, Reader{shard, shards, once_ ? 0 : epoch, reads, nullptr});
   return last_reader_;
 }
 
@@ -85,7 +85,7 @@ Status StreamHub::next_epoch(std::uint64_t id) {
 void StreamHub::start_shared_pass(Pass& pass, const PassKey& key) {
   for (Pass::Queue& queue : pass.queues) queue.open = once_;
   for (const auto& [id, reader] : readers_) {
-    if (reader.shards != key.second || reader.epoch > key.first) continue;
+    if (reader.shards != key.second || reader.epoch > key.first || reader.looks()) continue;
     Pass::Queue& queue = pass.queues[reader.shard];
     if (queue.owner != 0) continue;
     queue.open = !reader.passes_over || reader.epoch < key.first;
@@ -94,6 +94,16 @@ void StreamHub::start_shared_pass(Pass& pass, const PassKey& key) {
 }
 
 Status StreamHub::enter_pass(std::uint64_t id, Reader& reader) {
+  const auto unpack_alone = [&] {
+    ChunkCutter::Rules rules = rules_;
+    rules.reads = reader.reads;
+    reader.pass = std::make_shared<Pass>(files_, rules, reader.shards);
+    reader.pass->queues[reader.shard] = {id, true, {}};
+  };
+  if (reader.looks() && !once_) {
+    unpack_alone();
+    return {};
+  }
   const PassKey key(reader.epoch, reader.shards);
   auto it = passes_.find(key);
   if (it == passes_.end()) {
@@ -109,8 +119,7 @@ Status StreamHub::enter_pass(std::uint64_t id, Reader& reader) {
   }
   // This reader came after the pass had begun: it unpacks for itself.
   if (once_) return cannot_reread();
-  reader.pass = std::make_shared<Pass>(files_, rules_, reader.shards);
-  reader.pass->queues[reader.shard] = {id, true, {}};
+  unpack_alone();
   return {};
 }
 

@@ -37,6 +37,7 @@ class ChunkCutter {
     bool hash_text = false;
     bool as_it_comes = false;  // A pipe's chunk ends with the last line that is there; for one shard.
     bool give_way = false;     // next() returns kRetry where a pipe's writer lets it wait.
+    Reads reads = Reads::kAll;
   };
   ChunkCutter(std::vector<InputFile>& files, Rules rules);
   // Null: the end. `index`: the chunk's number over all files.
@@ -78,7 +79,7 @@ class StreamHub {
   // See DataSet::give_way().
   void give_way();
   // epoch: which pass the reader starts with, counted from 0.
-  std::uint64_t join(std::uint32_t shard, std::uint32_t shards, std::uint32_t epoch);
+  std::uint64_t join(std::uint32_t shard, std::uint32_t shards, std::uint32_t epoch, Reads reads);
   void leave(std::uint64_t reader);
   // The reader's next chunk of this pass; null: the end. kRetry: the stash is full of other readers' chunks,
   // or see give_way().
@@ -112,8 +113,10 @@ class StreamHub {
   };
   struct Reader {
     std::uint32_t shard, shards, epoch;
+    Reads reads;
     std::shared_ptr<Pass> pass;
     bool passes_over = false;  // Its present pass.
+    bool looks() const { return reads == Reads::kBegin; }
   };
   using PassKey = std::pair<std::uint32_t, std::uint32_t>;  // Epoch, shards.
 
@@ -136,8 +139,9 @@ class StreamHub {
 // One shard's blocks from a hub.
 class StreamBlocks final : public BlockSource {
  public:
-  StreamBlocks(std::shared_ptr<StreamHub> hub, std::uint32_t shard, std::uint32_t shards, std::uint32_t epoch)
-      : hub_(std::move(hub)), reader_(hub_->join(shard, shards, epoch)) {}
+  StreamBlocks(std::shared_ptr<StreamHub> hub, std::uint32_t shard, std::uint32_t shards, std::uint32_t epoch,
+               Reads reads)
+      : hub_(std::move(hub)), reader_(hub_->join(shard, shards, epoch, reads)) {}
   ~StreamBlocks() override { hub_->leave(reader_); }
   StreamBlocks(const StreamBlocks&) = delete;
   StreamBlocks& operator=(const StreamBlocks&) = delete;

@@ -105,6 +105,26 @@ TEST(FromCommand, EachPassReadsAgainWhateverThePacking) {
   }
 }
 
+TEST(FromCommand, ALookAtTheFirstRowsBeginsOneCommand) {
+  const TemporaryFolder directory;
+  for (const char* name : {"a", "b", "c"}) directory.write(name, numbered_rows(3000));
+  ReadOptions options = files({"a", "b", "c"});
+  options.from_command =
+      fmt::format("cd {}; echo %s >>begun; [ -e slow ] && sleep 0.3; cat %s", directory / "");
+  const auto data = open_data(options);
+  directory.write("begun", ""), directory.write("slow", "");
+  const auto reader = data->reader(ShardId{0}, 1, 0, Reads::kBegin);
+  ASSERT_TRUE(reader.ok());
+  Batch batch;
+  const auto rows = (*reader)->next(10, batch);
+  ASSERT_TRUE(rows.ok()) << rows.status().message();
+  EXPECT_EQ(*rows, 10u);
+  EXPECT_EQ(read_text(directory / "begun"), "a\n");
+  const auto all = (*reader)->next(10000, batch);
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  EXPECT_EQ(*all, 8990u) << "the others come in their turn";
+}
+
 TEST(FromCommand, WhatIsCutShortIsNoEnd) {
   const TemporaryFolder directory;
   directory.write("a", numbered_rows(9000));

@@ -35,7 +35,8 @@ Result<std::unique_ptr<RowReader>> open_some_rows(const ReadOptions& options) {
   auto data = DataSet::open(options);
   if (!data) return data.status();
   const std::uint64_t parts = (*data)->has_random_access() ? (*data)->total_bytes() / kLearntBytes : 1;
-  return (*data)->reader(ShardId{0}, static_cast<std::uint32_t>(std::clamp<std::uint64_t>(parts, 1, ~0u)));
+  const auto shards = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(parts, 1, ~0u));
+  return (*data)->reader(ShardId{0}, shards, 0, Reads::kBegin);
 }
 
 // What batches are scored by, of a model that nobody changes any more.
