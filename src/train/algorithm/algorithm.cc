@@ -47,12 +47,14 @@ constexpr const Algorithm* kAlgorithms[] = {THALWEG_ALGORITHMS(THALWEG_LIST_ALGO
 
 namespace {
 
+// A quotient of whole numbers, by which 10us are 1e-5 to the last bit; times 1e-6 they are not.
 struct TimeUnit {
   std::string_view name;
-  double seconds;
+  double seconds, parts;
 };
-// None behind another that it ends with.
-constexpr TimeUnit kTimeUnits[] = {{"min", 60}, {"ms", 1e-3}, {"us", 1e-6}, {"s", 1}};
+// Longest first.
+constexpr TimeUnit kTimeUnits[] = {{"h", 3600, 1}, {"min", 60, 1}, {"m", 60, 1},
+                                   {"s", 1, 1},    {"ms", 1, 1e3}, {"us", 1, 1e6}};
 
 Status refused_algorithm(std::string_view text, const std::string& why) {
   return {Code::kUsage,
@@ -67,9 +69,9 @@ Status unknown_algorithm(std::string_view text) {
 }
 
 std::string seconds_text(double seconds) {
-  const double unit = seconds < 1e-3 ? 1e-6 : seconds < 1 ? 1e-3 : seconds < 60 ? 1 : 60;
-  for (const TimeUnit& each : kTimeUnits) {
-    if (each.seconds == unit) return fmt::format("{:g}{}", seconds / unit, each.name);
+  for (const TimeUnit& unit : kTimeUnits) {
+    const double count = seconds * unit.parts / unit.seconds;
+    if (count >= 1) return fmt::format("{:g}{}", count, unit.name);
   }
   return {};
 }
@@ -94,25 +96,27 @@ std::string expected(const Algorithm& algorithm) {
   return text;
 }
 
-// Cuts the unit off.
-std::optional<double> unit_behind(std::string_view& text) {
+std::optional<double> plain_number(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// Seconds, if a unit follows.
+std::optional<double> time_in(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
+  const auto number = plain_number(text.substr(0, digits));
   for (const TimeUnit& unit : kTimeUnits) {
-    if (!text.ends_with(unit.name)) continue;
-    text.remove_suffix(unit.name.size());
-    return unit.seconds;
+    if (number && text.substr(digits) == unit.name) return *number * unit.seconds / unit.parts;
   }
   return std::nullopt;
 }
 
 std::optional<double> number_in(std::string_view text, const AlgorithmNumber& wanted) {
-  double number = 0;
-  const std::optional<double> unit = wanted.time ? unit_behind(text) : 1.0;
-  if (!unit) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  number *= *unit;
-  if (!(number >= wanted.low && number <= wanted.high)) return std::nullopt;
-  if (wanted.whole && !wanted.time && number != std::floor(number)) return std::nullopt;
+  const auto number = wanted.time ? time_in(text) : plain_number(text);
+  if (!number || !(*number >= wanted.low && *number <= wanted.high)) return std::nullopt;
+  if (wanted.whole && !wanted.time && *number != std::floor(*number)) return std::nullopt;
   return number;
 }
 

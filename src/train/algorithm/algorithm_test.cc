@@ -26,8 +26,10 @@ TEST(Algorithms, AreConsistenciesByTheirNames) {
   EXPECT_EQ(chosen("ssp:1"), Consistency::bounded(1));
   EXPECT_EQ(chosen("ssp:4294967295"), Consistency::bounded(4294967295u));
   using Wait = std::pair<const char*, std::chrono::nanoseconds>;
-  for (const auto& [text, wait] : {Wait("max-wait:50ms", 50ms), Wait("max-wait:0.5s", 500ms),
-                                   Wait("max-wait:2min", 120s), Wait("max-wait:100us", 100us)})
+  for (const auto& [text, wait] :
+       {Wait("max-wait:50ms", 50ms), Wait("max-wait:0.5s", 500ms), Wait("max-wait:2min", 120s),
+        Wait("max-wait:100us", 100us), Wait("max-wait:10us", 10us), Wait("max-wait:0.01ms", 10us),
+        Wait("max-wait:3m", 180s), Wait("max-wait:10h", 10h)})
     EXPECT_EQ(wait_limit(chosen(text)), wait) << text;
   EXPECT_EQ(wait_limit(chosen("backup:2")), std::nullopt);
   EXPECT_EQ(chosen("async"), Consistency::async());
@@ -61,11 +63,11 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
   for (const char* text : {"ssp", "ssp:", "ssp:S", "ssp:-1", "ssp:1x", "ssp: 1", "ssp:1:2", "ssp:4294967296"})
     refused(text,
             "expected ssp:S, where S is steps that a shard may lead the slowest, a whole number from 0");
-  for (const char* text :
-       {"max-wait", "max-wait:3", "max-wait:0ms", "max-wait:ms", "max-wait:11h", "max-wait:1us"})
+  for (const char* text : {"max-wait", "max-wait:3", "max-wait:0ms", "max-wait:ms", "max-wait:11h",
+                           "max-wait:1us", "max-wait:9.99us", "max-wait:1d", "max-wait:nans"})
     refused(text,
             "expected max-wait:TIME, where TIME is how long a step waits at most once a shard has pushed to "
-            "it, such as 50ms, a time from 10us to 600min");
+            "it, such as 50ms, a time from 10us to 10h");
   for (const char* text : {"softsync", "softsync:0", "softsync:65537"})
     refused(text, "expected softsync:N, where N is");
 }
