@@ -199,6 +199,30 @@ TEST(Program, BadInputIsADataError) {
   EXPECT_EQ(run("data synth --rows 1000 -o /dev/full").code, 1);
 }
 
+TEST(Program, PlainRowsGetNoNameOfPackedOnes) {
+  for (const std::string ending : {"gz", "bz2", "xz", "zst"}) {
+    const std::string path = test_path("synth.svm." + ending);
+    const Ran refused = run("data synth --rows 10 -o " + path);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find("expected a name without ." + ending), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("hint: "), std::string::npos) << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+}
+
+TEST(Program, APartThatHoldsOutNoRowIsWarnedOf) {
+  const std::string path = test_path("few.svm"), parts = test_path("few_parts");
+  EXPECT_EQ(run("data synth --rows 20 -o " + path).code, 0);
+  const Ran none = run("data split --valid-part 100 --out " + parts + " " + path);
+  EXPECT_EQ(none.code, 0);
+  EXPECT_NE(none.err.find("few_parts/valid.svm has no rows: --valid-part 100 "), std::string::npos)
+      << none.err;
+  const Ran two = run("data split --force --valid-part 10 --out " + parts + " " + path);
+  EXPECT_EQ(two.err.find("has no rows"), std::string::npos) << two.err;
+  std::filesystem::remove_all(parts);
+  std::remove(path.c_str());
+}
+
 TEST(Program, ChecksWhatItMakes) {
   const std::string path = test_path("program_test.svm");
   EXPECT_EQ(last_line(run("data synth --rows 500 --json -o " + path).out)["rows"], 500);

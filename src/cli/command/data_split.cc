@@ -38,6 +38,9 @@ Status run_data_split(const Options& options, Output& out) {
   if (!report) return report.status();
   if (Status status = train.commit(); !status.ok()) return status;
   if (Status status = valid.commit(); !status.ok()) return status;
+  if (report->rows_held_out == 0)
+    out.warn(fmt::format("{} has no rows: --valid-part {} holds out each {}-th row, and there are {}",
+                         valid.path(), part, part, report->rows_kept));
   out.human(fmt::format("{} rows in {}\n{} rows in {}\n", report->rows_kept, train.path(),
                         report->rows_held_out, valid.path()));
   out.json({{"train_rows", report->rows_kept},
