@@ -6,8 +6,11 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -142,6 +145,8 @@ void try_rows(const ModelSpec& spec, const Script& script) {
 }  // namespace
 
 Status check_script(const ModelSpec& spec) {
+  if (::access(spec.script.c_str(), R_OK) != 0)
+    return refuse(spec, std::string("cannot be opened: ") + std::strerror(errno));
   try {
     const torch::jit::Module module = torch::jit::load(spec.script);
     std::vector<ScriptParameter> parameters;
