@@ -187,6 +187,17 @@ TEST_F(Objectives, PairsAreOfLinearModels) {
   EXPECT_NE(refused(options_).message().find("is libsvm"), std::string::npos);
 }
 
+TEST_F(Objectives, WhatShapesNetworksOfTextSaysNothingOfOthers) {
+  for (const auto& [member, flag] :
+       {std::pair(&TrainerOptions::context, "--context"), std::pair(&TrainerOptions::layers, "--layers"),
+        std::pair(&TrainerOptions::width, "--width"), std::pair(&TrainerOptions::heads, "--heads")}) {
+    TrainerOptions options = options_;
+    options.*member = 2;
+    EXPECT_EQ(refused(options).message(),
+              fmt::format("{} has no meaning with --model lr, which is not of text", flag));
+  }
+}
+
 // A line through numbers of size 1, labels times `times` and up by `up`.
 std::string line_of(double times, double up) {
   Random random(11);
@@ -276,6 +287,23 @@ TEST_F(Objectives, ALogOfClicksAloneIsToldOf) {
     EXPECT_EQ(lines_.find("each of the 200 rows that were looked at has the label 1") != lines_.npos,
               label == '1')
         << "clicks may be so rare that a look finds none: " << lines_;
+  }
+}
+
+TEST_F(Objectives, ALogWithoutAClickIsToldOfOnceItIsLearnt) {
+  options_.valid_part = 0;
+  for (const char* label : {"0", "-1"}) {
+    for (const bool click : {false, true}) {
+      std::string text;
+      for (int row = 0; row < 200; ++row)
+        text += fmt::format("{} {}:1\n", click && row == 190 ? "1" : label, row % 9);
+      options_.files = {folder_.write("none.svm", text)};
+      const std::string warnings = fmt::format("{}", fmt::join(run(options_).warnings, "\n"));
+      EXPECT_EQ(
+          warnings.find("none of the training rows that were looked at has the label 1") == warnings.npos,
+          click)
+          << warnings;
+    }
   }
 }
 

@@ -115,6 +115,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, 
   auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
   if (!inputs) return as_input(inputs.status());
   if (is_new) job->notes_ = std::move(plan->notes);
+  job->rows_without_click_ = plan->rows_without_click;
   job->inputs_ = std::move(inputs).value();
   job->tables_ = job_tables(job->spec(), *job->model_);
   job->stage_.emplace(job->stage_of_this());

@@ -165,9 +165,10 @@ class TrainJob {
   std::atomic<bool> enough_{false};  // No pass was better for long, or it was told to: training ends.
   std::atomic<bool> told_to_end_{false};
   std::optional<double> save_below_;
-  bool loaded_ = false;             // Before the observer came.
-  std::string not_kept_;            // As TrainResult has it.
-  std::optional<Measured> learnt_;  // On rows that it has learnt, where the passes' numbers were bad.
+  bool loaded_ = false;                   // Before the observer came.
+  std::uint64_t rows_without_click_ = 0;  // As TrainPlan has it.
+  std::string not_kept_;                  // As TrainResult has it.
+  std::optional<Measured> learnt_;        // On rows that it has learnt, where the passes' numbers were bad.
 };
 
 }  // namespace thalweg

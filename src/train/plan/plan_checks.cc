@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/limits.h"
 #include "base/rule_fields.h"
@@ -87,6 +88,20 @@ Status check_interactions(const TrainerOptions& options, const ModelKind& kind) 
           fmt::format("--interactions makes no sense with --model {}, whose features are numbers "
                       "of its inputs; expected lr",
                       kind.name)};
+}
+
+Status check_text_options(const TrainerOptions& options, const ModelKind& kind) {
+  if (kind.dense != nullptr && kind.dense->text != nullptr) return ok_status();
+  const std::pair<bool, const char*> given[] = {{options.context.has_value(), "--context"},
+                                                {options.layers.has_value(), "--layers"},
+                                                {options.width.has_value(), "--width"},
+                                                {options.heads.has_value(), "--heads"}};
+  for (const auto& [is_given, flag] : given) {
+    if (is_given)
+      return {Code::kUsage,
+              fmt::format("{} has no meaning with --model {}, which is not of text", flag, kind.name)};
+  }
+  return ok_status();
 }
 
 Status choose_loss(const TrainerOptions& options, const ModelKind& kind, ModelSpec& model) {

@@ -74,8 +74,16 @@ Status plan_rare_keys(const TrainerOptions& options, const ModelKind& kind, cons
   return ok_status();
 }
 
+namespace {
+constexpr std::uint64_t kRowsEnough = 100;  // To tell of.
+}  // namespace
+
+std::uint64_t rows_without_click(const DataSet& data) {
+  const LabelSpread& spread = data.label_spread();
+  return spread.rows >= kRowsEnough && spread.mean == 0 && spread.deviation == 0 ? spread.rows : 0;
+}
+
 std::string odd_labels(const DataSet& data) {
-  constexpr std::uint64_t kRowsEnough = 100;
   const LabelSpread& spread = data.label_spread();
   if (spread.rows >= kRowsEnough && spread.mean == 1 && spread.deviation == 0) {
     return fmt::format(

@@ -21,6 +21,8 @@ Status plan_rare_keys(const TrainerOptions& options, const ModelKind& kind, cons
 // That rows are sorted by what is to be learnt, or that all are clicks; empty where they are not, or nobody
 // has looked.
 std::string odd_labels(const DataSet& data);
+// How many were looked at, if they are enough to tell of and none is a click; else 0.
+std::uint64_t rows_without_click(const DataSet& data);
 // kUsage where a label or weight is named by a column, and rows have none.
 Status check_named_parts(const DataSet& data);
 // One line each: what options name that no row that was looked at has.

@@ -49,6 +49,7 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
   if (Status status = check_named_parts(**data); !status.ok()) return status;
   if (std::string odd = odd_labels(**data); asks_order && !odd.empty())
     plan.warnings.push_back(std::move(odd));
+  if (spec.model.loss == Loss::kLogistic) plan.rows_without_click = rows_without_click(**data);
   for (std::string& line : absent_names(**data)) plan.warnings.push_back(std::move(line));
   if (std::string line = label_size_note((*data)->label_spread());
       spec.model.loss == Loss::kSquared && !line.empty())

@@ -17,6 +17,17 @@ constexpr const char* kLostHint =
     "start the job again: what a lost node held is gone. Signal 9 that nobody sent is the kernel's when "
     "memory runs out, see dmesg";
 
+// A look at the first rows may find no click, and a sample of all of them; scarcely both, if there are some.
+std::string no_click(std::uint64_t rows_without, const std::vector<EpochNumbers>& epochs) {
+  if (rows_without == 0 || epochs.empty()) return {};
+  const MetricSums::Sums& sampled = epochs.back().sampled.sums;
+  if (sampled.weight == 0 || sampled.label != 0) return {};
+  return fmt::format(
+      "none of the training rows that were looked at has the label 1, the first {} and a sample of {} from "
+      "everywhere: no features are needed to predict that; expected rows with a click, too",
+      rows_without, sampled.rows);
+}
+
 }  // namespace
 
 TrainProgress TrainJob::progress(const ClusterView& view) const {
@@ -129,6 +140,7 @@ void TrainJob::add_words(bool closed, TrainResult& result) const {
   const JudgedBy judged(spec().model);
   std::vector<std::string> warnings;
   if (measured) warnings.push_back(one_label(loss, kept.back().valid));
+  warnings.push_back(no_click(rows_without_click_, all));
   if (not_kept_.empty()) warnings.push_back(nothing_weighed(kept));
   warnings.push_back(learnt_ ? worse_before_learnt(judged, kept, *learnt_) : worse_than_none(judged, kept));
   if (spec().has_valid() && whole && !measured) {
