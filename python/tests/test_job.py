@@ -175,6 +175,15 @@ def test_close_ends_a_call_that_waits():
     assert seen == ["the job is closed"]
 
 
+def test_a_job_runs_once():
+    ran = []
+    with Job([Table("w")], data_shards=2) as job:
+        job.run(lambda store: store.push("w", [1], [[1]]))
+        with pytest.raises(thalweg.InputError, match="a Job runs once; make another"):
+            job.run(ran.append)
+        assert not ran and job.scan("w")[1].tolist() == [[2]]
+
+
 def test_a_program_s_error_is_raised():
     with Job([Table("w")], data_shards=3) as job, pytest.raises(ZeroDivisionError):
         job.run(lambda store: 1 / (store.shard - 1))

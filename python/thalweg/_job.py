@@ -149,6 +149,7 @@ class Job:
         self._core = _core.Job.start(specs, servers, data_shards, kind, int(bound or 0), threads,
                                      seconds(timeout))
         self.data_shards = data_shards
+        self._work_ended = False
 
     def store(self, shard: int = 0) -> Store:
         """The calls of a data shard."""
@@ -156,11 +157,13 @@ class Job:
         return Store(self, shard)
 
     def run(self, program: Callable[[Store], None]) -> None:
-        """Calls `program` with each data shard's store, a thread each, and then ends the shard's work.
+        """Calls `program` with each data shard's store, a thread each, and then ends the shard's work, so once a job.
 
         Raises what the first of them raised that did. Ctrl-C ends it once the calls of all programs have raised
         RuntimeError, the next that each makes; what has been applied can be scanned then.
         """
+        if self._work_ended:
+            raise InputError("the shards have ended their work: a Job runs once; make another", "USAGE")
         thrown: list[BaseException] = []
         stopped = threading.Event()
 
@@ -179,6 +182,7 @@ class Job:
                 finally:
                     try:
                         store.end_work()
+                        self._work_ended = True
                     except Exception as error:
                         thrown.append(error)
             finally:
