@@ -95,7 +95,7 @@ std::pair<TrainResult, bool> train(const nb::dict& given, const nb::dict& rows, 
                                    nb::object on_epoch, nb::object on_message) {
   TrainerOptions options;
   set_options(options, given);
-  options.more = parts_of(rows);
+  options.more.rows = parts_of(rows).rows;
   Listener listener(std::move(on_progress), std::move(on_epoch), std::move(on_message));
   listener.listen(options);
   TrainResult result;

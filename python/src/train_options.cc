@@ -91,6 +91,19 @@ void set_grace(TrainerOptions& options, nb::handle value) {
   options.grace = nanoseconds_of(nb::cast<double>(value), "grace");
 }
 
+void set_command(TrainerOptions& options, nb::handle value) {
+  options.more.from_command = nb::cast<std::string>(value);
+}
+void set_command_timeout(TrainerOptions& options, nb::handle value) {
+  options.more.command_timeout = nanoseconds_of(nb::cast<double>(value), "command_timeout");
+}
+
+// Beside `init`, which is as good as none then.
+void set_init_weights(TrainerOptions& options, nb::handle value) {
+  options.init = nb::cast<std::string>(value);
+  options.init_weights_only = true;
+}
+
 void set_kept(TrainerOptions& options, nb::handle value) {
   const auto name = nb::cast<std::string>(value);
   if (name != "best" && name != "last")
@@ -118,10 +131,12 @@ constexpr Option kOptions[] = {
     {"interactions", set_member<&O::interactions>, expected_of<&O::interactions>()},
     {"raw_values", set_member<&O::raw_values>, expected_of<&O::raw_values>()},
     {"columns", set_member<&O::columns>, expected_of<&O::columns>()},
+    {"from_command", set_command, "a string"},
+    {"command_timeout", set_command_timeout, "a number of seconds"},
     {"label_column", set_member<&O::label_column>, expected_of<&O::label_column>()},
     {"weight_column", set_member<&O::weight_column>, expected_of<&O::weight_column>()},
     {"init", set_member<&O::init>, expected_of<&O::init>()},
-    {"init_weights_only", set_member<&O::init_weights_only>, expected_of<&O::init_weights_only>()},
+    {"init_weights", set_init_weights, "a model, or the directory of one"},
     {"model", set_member<&O::model>, expected_of<&O::model>()},
     {"loss", set_loss, "a string"},
     {"rank", set_member<&O::rank>, expected_of<&O::rank>()},
@@ -131,6 +146,10 @@ constexpr Option kOptions[] = {
     {"inputs", set_member<&O::inputs>, expected_of<&O::inputs>()},
     {"classes", set_member<&O::classes>, expected_of<&O::classes>()},
     {"hidden", set_member<&O::hidden>, expected_of<&O::hidden>()},
+    {"layers", set_member<&O::layers>, expected_of<&O::layers>()},
+    {"width", set_member<&O::width>, expected_of<&O::width>()},
+    {"heads", set_member<&O::heads>, expected_of<&O::heads>()},
+    {"context", set_member<&O::context>, expected_of<&O::context>()},
     {"epochs", set_member<&O::epochs>, expected_of<&O::epochs>()},
     {"shuffle", set_shuffle, "a string"},
     {"min_count", set_member<&O::min_count>, expected_of<&O::min_count>()},

@@ -30,6 +30,18 @@ def test_the_example_for_users_of_xgboost_runs(tmp_path, monkeypatch):
     assert names["probabilities"].shape == names["margins"].shape == (4000,)
 
 
+def test_what_the_program_alone_takes_is_told():
+    source = PAGE.parents[1] / "src/cli/command"
+    lists = re.findall(r'k(?:Read|Train)Options =([^;]*);', (source / "command.h").read_text(encoding="utf-8"))
+    lists += re.findall(r"\.options = {k[^}]*", (source / "train.cc").read_text(encoding="utf-8"))
+    names = {name for text in lists for name in "|".join(re.findall(r'"([^"]*)"', text)).split("|") if name}
+    assert len(lists) == 3 and {"rate", "context", "state"} <= names
+    taken = {*re.findall(r'^    {"(\w+)"', (PAGE.parents[1] / "python/src/train_options.cc").read_text(encoding="utf-8"), re.M)}
+    told = {*re.findall(r"`--([a-z-]+)`", PAGE.read_text(encoding="utf-8"))}
+    for name in names - {"keep-what"}:  # Its flag is --keep.
+        assert (name.replace("-", "_") in taken) != (name in told), name
+
+
 def test_the_package_is_typed_and_says_what_it_has():
     files = importlib.resources.files(thalweg)
     assert files.joinpath("py.typed").is_file()

@@ -118,6 +118,29 @@ def test_training_goes_on_from_a_model(clicks, tmp_path):
     assert thalweg.train(*clicks, init=tmp_path / "first").train_loss == second.train_loss
 
 
+def test_training_goes_on_from_weights_alone(clicks, tmp_path):
+    first = thalweg.train(*clicks, epochs=2, out=tmp_path / "first").model
+    still = {"optimizer": "sgd", "rate": 0.0, "bias_rate": 0.0}
+    with pytest.raises(thalweg.InputError):
+        thalweg.train(*clicks, init=first, **still)
+    for begin in first, tmp_path / "first":
+        more = thalweg.train(*clicks, init_weights=begin, **still).model
+        np.testing.assert_array_equal(more.predict(clicks[0]), first.predict(clicks[0]))
+    with pytest.raises(thalweg.InputError, match="init and init_weights cannot be combined"):
+        thalweg.train(*clicks, init=first, init_weights=first)
+    with pytest.raises(thalweg.InputError, match="init_weights=3: expected a model, or the directory of one"):
+        thalweg.train(*clicks, init_weights=3)
+
+
+def test_files_that_a_command_knows(clicks, tmp_path):
+    dump_svmlight_file(clicks[0][:3000], clicks[1][:3000], str(tmp_path / "train.svm"))
+    dump_svmlight_file(clicks[0][3000:], clicks[1][3000:], str(tmp_path / "valid.svm"))
+    result = thalweg.train(["train", "train"], valid="valid", from_command=f"cat {tmp_path}/%s.svm", command_timeout=60)
+    assert result.examples == 6000 and result.epochs[0].held_out.rows == 1000
+    with pytest.raises(thalweg.Error, match="absent"):
+        thalweg.train("absent", from_command=f"cat {tmp_path}/%s.svm")
+
+
 def test_models_are_pickled(clicks):
     result = thalweg.train(*clicks, valid_part=10)
     again = pickle.loads(pickle.dumps(result))
@@ -181,6 +204,38 @@ def test_entries_of_one_place_in_a_sparse_matrix_add_up(clicks):
     assert twice.nnz == 2 * once.nnz
 
 
+@pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csc_matrix, scipy.sparse.csr_array])
+@pytest.mark.parametrize("name, at, number, text", [
+    ("indptr", 5, 10**9, r"indptr\[5\] is 1000000000; expected [0-9]+ at most, as many as"),
+    ("indptr", 5, 0, r"indptr\[5\] is 0, less than [0-9]+ before it"),
+    ("indptr", 5, -1, r"indptr\[5\] is -1, less than"),
+    ("indptr", 0, 1, r"indptr\[0\] is 1; expected 0"),
+    ("indices", 0, 10**6, "(?s)."),
+    ("indices", 0, -1, "(?s)."),
+])
+def test_sparse_matrices_that_are_broken_are_refused(clicks, form, name, at, number, text):
+    rows, labels = clicks
+    matrix = form(rows, copy=True)
+    getattr(matrix, name)[at] = number
+    with pytest.raises(thalweg.InputError, match=text):
+        thalweg.train(matrix, labels)
+
+
+def test_masked_cells_are_refused(clicks):
+    rows, labels = clicks
+    rows = rows.toarray()
+    hidden = np.ma.masked_greater(rows, 0.9)
+    with pytest.raises(thalweg.InputError, match=r"rows: [0-9]+ masked cells, expected none: .filled"):
+        thalweg.train(hidden, labels)
+    with pytest.raises(thalweg.InputError, match="y: [0-9]+ masked cells"):
+        thalweg.train(rows, np.ma.masked_less(labels, 1))
+    model = thalweg.train(hidden.filled(0), labels).model
+    with pytest.raises(thalweg.InputError, match="rows: [0-9]+ masked cells"):
+        model.predict(hidden)
+    none_masked = thalweg.train(np.ma.masked_array(hidden.filled(0)), labels)
+    assert none_masked.model.digest == model.digest
+
+
 def test_other_threads_run_meanwhile(clicks):
     seen = []
     thread = threading.Thread(target=lambda: seen.extend(thalweg.train(*clicks, epochs=3).epochs))
@@ -215,6 +270,9 @@ def test_other_threads_run_meanwhile(clicks):
     (lambda x, y: thalweg.train(x, y, optimizer="best"), ValueError, "'best'"),
     (lambda x, y: thalweg.train(x, y, loss="hinge"), ValueError, "'hinge'; expected"),
     (lambda x, y: thalweg.train(x, y, model="svm"), ValueError, "svm"),
+    (lambda x, y: thalweg.train(x, y, context=64), thalweg.InputError, "--context has no meaning with --model lr"),
+    (lambda x, y: thalweg.train(x, y, layers="many"), thalweg.InputError, "layers='many': expected a whole number"),
+    (lambda x, y: thalweg.train(x, y, width=64, heads=2), thalweg.InputError, "--width has no meaning with --model lr"),
     (lambda x, y: thalweg.train(x, y, rates=1), TypeError, "no argument 'rates'"),
     (lambda x, y: thalweg.train(x, y, files=["a"]), TypeError, "no argument 'files'"),
     (lambda x, y: thalweg.train(x, y, progress=3), thalweg.InputError, "progress 3: expected True, False or a function"),

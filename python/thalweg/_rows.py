@@ -27,10 +27,11 @@ def is_files(data: Any) -> bool:
     return _is_path(data) or (isinstance(data, (list, tuple)) and len(data) > 0 and all(map(_is_path, data)))
 
 
-def file_names(data: Any) -> list[str]:
+def file_names(data: Any, of_command: bool = False) -> list[str]:
+    """`of_command`: what they name is known to a command alone."""
     names = [os.fspath(data)] if _is_path(data) else [os.fspath(name) for name in data]
     for name in names:
-        if name != "-" and not os.path.exists(name) and not glob.glob(name):
+        if name != "-" and not of_command and not os.path.exists(name) and not glob.glob(name):
             raise MissingError(f"{name}: no such file", "IO")
     return names
 
@@ -56,7 +57,14 @@ def column_names(table: Any) -> list[Any]:
     return list(table.columns if _is_pandas(table) else getattr(table, "column_names", None) or getattr(table, "columns", []))
 
 
+def _refuse_masked(array: Any, name: str) -> None:
+    """numpy.asarray() gives what the mask hides."""
+    if np.ma.is_masked(array):
+        raise InputError(f"{name}: {np.ma.count_masked(array)} masked cells, expected none: .filled(0) gives them a value", "USAGE")
+
+
 def _numbers(values: Any, name: str, count: Optional[int] = None) -> np.ndarray:
+    _refuse_masked(values, name)
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -81,14 +89,34 @@ def _floats(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32 if array.dtype.itemsize <= 2 or array.dtype.kind == "b" else np.float64)
 
 
+def _check_compressed(matrix: Any) -> None:
+    """Before scipy reads it, which goes wherever these numbers point."""
+    begins, entries = np.asarray(matrix.indptr), min(len(matrix.indices), len(matrix.data))
+    if not len(begins) or begins[0] != 0:
+        raise InputError(f"indptr[0] is {begins[0] if len(begins) else 'missing'}; expected 0", "USAGE")
+    for at in np.flatnonzero(begins > entries)[:1]:
+        raise InputError(f"indptr[{at}] is {begins[at]}; expected {entries} at most, as many as the matrix has indices and values",
+                         "USAGE")
+    for at in np.flatnonzero(begins[1:] < begins[:-1])[:1]:
+        raise InputError(f"indptr[{at + 1}] is {begins[at + 1]}, less than {begins[at]} before it; expected numbers that never fall",
+                         "USAGE")
+    try:
+        matrix.check_format(full_check=matrix.format != "csr")  # Whose indices are looked at as they are read.
+    except ValueError as wrong:
+        raise InputError(f"a sparse matrix that scipy refuses: {wrong}", "USAGE") from None
+
+
 def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
     sparse = hasattr(data, "tocsr")
     if sparse:
+        if hasattr(data, "check_format"):
+            _check_compressed(data)
         data = data.tocsr()
         if not data.has_canonical_format:  # Entries of one place add up, as all of scipy has it.
             data = data.copy()
             data.sum_duplicates()
     else:
+        _refuse_masked(data, "rows")
         data = np.asarray(data)
         if data.ndim != 2:
             raise InputError(f"rows of {data.ndim} dimensions, expected two: rows and features", "USAGE")

@@ -76,7 +76,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
           hash_bits: Optional[int] = None, interactions: Optional[str] = None, sweep: Optional[str] = None,
           column_fields: Any = None, threads: Optional[int] = None,
           data_shards: Optional[int] = None, init: Union[Model, str, "os.PathLike[str]", None] = None,
-          out: Union[str, "os.PathLike[str]", None] = None,
+          init_weights: Union[Model, str, "os.PathLike[str]", None] = None, out: Union[str, "os.PathLike[str]", None] = None,
           progress: Union[bool, Callable[[TrainProgress], Any]] = False,
           on_epoch: Optional[Callable[[TrainEpoch], Any]] = None, **options: Any) -> TrainResult:
     """Trains a model and returns it with the numbers; what `thalweg train` does, by the same names.
@@ -97,14 +97,15 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     sweep: trains once for each combination, as "rate=0.05,0.1;l2=1,10", on rows that are read once, and keeps the
         model that is best on held-out rows; `TrainResult.sweep` has the others' numbers.
     column_fields: for ffm, the field of each column of a matrix.
-    init: a model, or the directory of one, that the training goes on with.
+    init: a model, or the directory of one, that the training goes on with; init_weights: without its optimizer state.
     out: where the model is saved; by default it lives as long as `TrainResult.model`.
     progress: True writes a line to standard error; a function gets a `TrainProgress` ten times a second. Where it
         returns False, the training ends early, wherever it is, and keeps what it has learnt.
     on_epoch: gets a `TrainEpoch` once after each pass, in order, while the training waits. Where it returns False, that
         pass is the last: the model is the one of as many epochs, or the best of these where the best is kept; of a
         sweep the training is the last too.
-    options: other flags of `thalweg train`, with underscores: factor_rate=, algorithm="ssp:4", memory=, ...
+    options: other flags of `thalweg train`, with underscores: factor_rate=, algorithm="ssp:4", context=, from_command=, memory=, ...
+        docs/python.md lists those that are the program's alone.
 
     Errors: ValueError (thalweg.InputError) for wrong arguments and data, OSError, TimeoutError, RuntimeError; all
     are thalweg.Error. Ctrl-C ends it with KeyboardInterrupt; what it has learnt by then is at `out`, if that was given.
@@ -116,16 +117,18 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
         raise InputError(f"progress {progress!r}: expected True, False or a function", "USAGE")
     if on_epoch is not None and not callable(on_epoch):
         raise InputError(f"on_epoch {on_epoch!r}: expected a function", "USAGE")
+    if init is not None and init_weights is not None:
+        raise InputError("init and init_weights cannot be combined", "USAGE")
     given = dict(options, model=model, valid_part=valid_part, epochs=epochs, shuffle=shuffle, keep=keep, patience=patience, keep_bad=keep_bad, loss=loss, optimizer=optimizer,
                  rate=rate, l1=l1, l2=l2, rank=rank, batch=batch, seed=seed, columns=columns,
                  label_column=label_column, weight_column=weight_column, hash_bits=hash_bits, interactions=interactions, sweep=sweep,
                  threads=threads,
-                 data_shards=data_shards, init=_directory_of(init))
+                 data_shards=data_shards, init=_directory_of(init), init_weights=_directory_of(init_weights))
     rows: dict[str, _core.Rows] = {}
     if is_files(data):
         if y is not None or sample_weight is not None:
             raise InputError("y and sample_weight are for rows in memory: files have their own", "USAGE")
-        given["files"] = file_names(data)
+        given["files"] = file_names(data, "from_command" in given)
     else:
         refuse_no_rows(data)
         if y is None and not is_table(data):
@@ -137,7 +140,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
             given["stored"][FIELDS] = fields_text(column_fields)
         width = width_of(data)
         if width is not None:
-            given["stored"][COLUMNS] = _columns_with(width, init)
+            given["stored"][COLUMNS] = _columns_with(width, init if init is not None else init_weights)
     if valid is not None:
         given["valid"] = _held_out(valid, data, column_fields, given, rows)
     if progress is True:
@@ -162,7 +165,7 @@ def _columns_with(width: int, init: Any) -> str:
 def _held_out(valid: Any, trained: Any, fields: Any, given: dict[str, Any], rows: dict[str, _core.Rows]) -> str:
     """The name of the held-out rows; those in memory are added to `rows`."""
     if is_files(valid):
-        names = file_names(valid)
+        names = file_names(valid, "from_command" in given)
         if len(names) != 1:
             raise InputError(f"valid: {len(names)} files, expected one, or a glob", "USAGE")
         return names[0]
