@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "base/temporary_folder_for_test.h"
 #include "cli/run_for_test.h"
-#include "train/plan/train_plan.h"
 
 namespace thalweg {
 namespace {
@@ -66,17 +65,6 @@ TEST_F(DeepFmProgram, ARowOfAFieldThatTheModelHasNotIsABadRow) {
   EXPECT_EQ(answers.code, 0) << answers.err;
   EXPECT_EQ(std::count(answers.out.begin(), answers.out.end(), '\n'), 3) << answers.out;
   EXPECT_NE(answers.out.find("\nnan\n"), std::string::npos) << answers.out;
-}
-
-TEST_F(DeepFmProgram, WithoutFilesItIsSaidThatThereAreNoFields) {
-  TrainerOptions options;
-  options.model = "deepfm";
-  const auto plan = plan_training(options, nullptr);
-  ASSERT_TRUE(plan.ok()) << plan.status().message();
-  ASSERT_EQ(plan->warnings.size(), 1u);
-  EXPECT_NE(plan->warnings[0].find("--fields N"), std::string::npos) << plan->warnings[0];
-  options.fields = 3;
-  EXPECT_TRUE(plan_training(options, nullptr)->warnings.empty());
 }
 
 // The same rows with fields and without: entries of the latter are in the order of their fields.

@@ -131,7 +131,7 @@ TEST_F(ScriptProgram, AModuleThatFailsEndsTheTrainingWithWhatItSays) {
 
 TEST_F(ScriptProgram, AModuleThatFailsOnTheRowsToScoreSaysSo) {
   const std::string model = folder_ / "model";
-  told(train("dark") + "--epochs 1 --out " + in_quotes(model));
+  told(train("dark") + "--raw-values --epochs 1 --out " + in_quotes(model));
   const std::string bright = folder_.write("bright.svm", "1 2:1 63:1\n0 63:2\n");
   for (const char* command : {"eval", "predict", "predict --probabilities"}) {
     const std::string error =
@@ -140,8 +140,9 @@ TEST_F(ScriptProgram, AModuleThatFailsOnTheRowsToScoreSaysSo) {
         error, "script.pt: it fails on a batch of 2 rows: RuntimeError: AssertionError: a row is too bright"))
         << error;
   }
-  const std::string held_out = refused(fmt::format("train {} --model script:{} --valid {}", in_quotes(rows_),
-                                                   in_quotes(folder_ / "dark.pt"), in_quotes(bright)));
+  const std::string held_out =
+      refused(fmt::format("train {} --raw-values --model script:{} --valid {}", in_quotes(rows_),
+                          in_quotes(folder_ / "dark.pt"), in_quotes(bright)));
   EXPECT_TRUE(says(held_out, "dark.pt: it fails on a batch of ")) << held_out;
 }
 

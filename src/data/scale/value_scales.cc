@@ -16,7 +16,7 @@ namespace thalweg {
 namespace {
 
 // Of one feature's values that are not 0.
-struct Seen {
+struct ValuesSeen {
   NumberMoments values, sizes;
 };
 
@@ -26,7 +26,7 @@ struct Chosen {
   double distance = 0;
 };
 
-Chosen choose_form(const Seen& seen, std::uint64_t rows) {
+Chosen choose_form(const ValuesSeen& seen, std::uint64_t rows) {
   if (seen.values.count() < ValueScales::kValuesEnough) return {};
   const double size = seen.sizes.mean(), deviation = seen.values.standard_deviation();
   if (seen.values.count() == rows && are_far_from_zero(seen.values.mean(), deviation)) {
@@ -66,11 +66,11 @@ Result<ValueScales> ValueScales::parse(std::string_view text) {
 }
 
 ValueScales ValueScales::choose(const Batch& rows) {
-  std::unordered_map<Key, Seen> seen;
+  std::unordered_map<Key, ValuesSeen> seen;
   for (std::size_t e = 0; e < rows.values.size(); ++e) {
     const auto value = static_cast<double>(rows.values[e]);
     if (value == 0) continue;
-    Seen& feature = seen[rows.keys[e]];
+    ValuesSeen& feature = seen[rows.keys[e]];
     feature.values.add(value);
     feature.sizes.add(std::abs(value));
   }
