@@ -40,6 +40,24 @@ class KeepBest : public TrainerTest {
     }
     return text;
   }
+  // Rows that one step each learns, each scored badly before that: the model is saved, and a warning says so.
+  void learn_at_once(const std::string& rows, Loss loss, std::uint32_t batch, double scored_above) {
+    options_ = {};
+    options_.files = {folder_.write("own.svm", rows)};
+    options_.out = folder_ / "learnt";
+    options_.loss = loss;
+    options_.optimizer = RuleKind::kAdagrad;
+    options_.rate = 3.0f;
+    options_.data_shards = 1;
+    options_.batch = batch;
+    const TrainResult learnt = run(options_);
+    EXPECT_TRUE(learnt.complete) << learnt.status.message();
+    EXPECT_GT(learnt.train_loss, scored_above);
+    EXPECT_EQ(learnt.not_kept, "");
+    EXPECT_EQ(learnt.model, options_.out);
+    ASSERT_EQ(learnt.warnings.size(), 1u);
+    EXPECT_NE(learnt.warnings[0].find("before they were learnt"), std::string::npos) << learnt.warnings[0];
+  }
   TrainerOptions with(std::uint32_t epochs, std::optional<bool> best) const {
     TrainerOptions options = options_;
     options.epochs = epochs;
@@ -150,20 +168,7 @@ TEST_F(KeepBest, AModelThatIsWorseThanNoneIsNotSaved) {
 TEST_F(KeepBest, WithoutHeldOutRowsAModelIsJudgedByWhatItHasLearnt) {
   std::string text;
   for (int row = 0; row < 1000; ++row) text += fmt::format("{} {}:1\n", row % 20 == 0 ? 1 : 0, row);
-  options_ = {};
-  options_.files = {folder_.write("own.svm", text)};
-  options_.out = folder_ / "learnt";
-  options_.optimizer = RuleKind::kAdagrad;
-  options_.rate = 3.0f;
-  options_.data_shards = 1;
-  options_.batch = 1000;
-  const TrainResult learnt = run(options_);
-  EXPECT_TRUE(learnt.complete) << learnt.status.message();
-  EXPECT_GT(learnt.train_loss, 0.69);
-  EXPECT_EQ(learnt.not_kept, "");
-  EXPECT_EQ(learnt.model, options_.out);
-  ASSERT_EQ(learnt.warnings.size(), 1u);
-  EXPECT_NE(learnt.warnings[0].find("before they were learnt"), std::string::npos) << learnt.warnings[0];
+  learn_at_once(text, Loss::kLogistic, 1000, 0.69);
   options_.rate = 1e-4f;
   const TrainResult bad = run(options_);
   EXPECT_EQ(bad.not_kept.find("the learnt rows' logloss of 0.69"), 0u) << bad.not_kept;
@@ -173,21 +178,7 @@ TEST_F(KeepBest, WithoutHeldOutRowsAModelIsJudgedByWhatItHasLearnt) {
 TEST_F(KeepBest, WithoutHeldOutRowsAModelOfClassesIsJudgedByWhatItHasLearnt) {
   std::string text;
   for (int row = 0; row < 1000; ++row) text += fmt::format("{} {}:1\n", row / 50 % 3, row);
-  options_ = {};
-  options_.files = {folder_.write("classes.svm", text)};
-  options_.out = folder_ / "learnt";
-  options_.loss = Loss::kClasses;
-  options_.optimizer = RuleKind::kAdagrad;
-  options_.rate = 3.0f;
-  options_.data_shards = 1;
-  options_.batch = 50;
-  const TrainResult learnt = run(options_);
-  EXPECT_TRUE(learnt.complete) << learnt.status.message();
-  EXPECT_GT(learnt.train_loss, 1.5);
-  EXPECT_EQ(learnt.not_kept, "");
-  EXPECT_EQ(learnt.model, options_.out);
-  ASSERT_EQ(learnt.warnings.size(), 1u);
-  EXPECT_NE(learnt.warnings[0].find("before they were learnt"), std::string::npos) << learnt.warnings[0];
+  learn_at_once(text, Loss::kClasses, 50, 1.5);
   options_.optimizer = RuleKind::kSgd;
   options_.rate = 1.0f;
   options_.out = folder_ / "bad";

@@ -58,9 +58,8 @@ bool lacks_order(const CellSample& sample) {
   return f > 1 + kDeviations * std::sqrt(2 / (k - 2) + 2 / (n - k));
 }
 
-// Numbers that are far from 0 beside how much they differ, such as 1950 to 2020: times a weight they tell
-// little.
-bool is_far_from_zero(const CellSample& sample) {
+// Numbers that range over less than they are from 0, such as 1950 to 2020.
+bool differ_little(const CellSample& sample) {
   const double size = std::min(std::abs(sample.smallest), std::abs(sample.largest));
   const bool one_sign = (sample.smallest > 0) == (sample.largest > 0);
   return one_sign && sample.distinct > 2 && sample.largest - sample.smallest < size;
@@ -86,7 +85,7 @@ void guess_kind(const CellSample& sample, Column& column) {
     return set(Kind::kCategorical, "whole numbers, and the name says ids");
   if (!whole) return;
   const bool repeats = 5 * sample.distinct <= cells;
-  if (repeats && is_far_from_zero(sample) && cells >= kRowsEnough) {
+  if (repeats && differ_little(sample) && cells >= kRowsEnough) {
     return set(Kind::kCategorical, "whole numbers that differ little beside their size");
   }
   if (repeats && lacks_order(sample)) {

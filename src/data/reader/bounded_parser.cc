@@ -37,7 +37,7 @@ class BoundedParser final : public RowParser {
   bool check_row(const char* begin, Cursor& cursor, BatchWriter& out, RowError& error) const {
     const BatchWriter::LastRow row = out.reopen_row();
     error = {};
-    check_keys(out.row_keys(), error);
+    check_entries(out.row_keys(), error);
     if (of_fields_ && error.expected.empty()) check_fields(out.row_fields(), error);
     if (error.expected.empty()) {
       out.end_row(row.label, row.weight);
@@ -50,11 +50,12 @@ class BoundedParser final : public RowParser {
     return false;
   }
 
-  void check_keys(std::span<const Key> keys, RowError& error) const {
+  void check_entries(std::span<const Key> keys, RowError& error) const {
     if (bounds_.entries_most != 0 && keys.size() > bounds_.entries_most) {
       error.saw = fmt::format("{} entries", keys.size());
       error.expected =
           fmt::format("at most {}, as many places as the model has fields", bounds_.entries_most);
+      return;
     }
     if (bounds_.keys_below == 0) return;
     const auto largest = std::max_element(keys.begin(), keys.end());

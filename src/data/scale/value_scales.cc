@@ -17,7 +17,8 @@ namespace {
 
 // Of one feature's values that are not 0.
 struct ValuesSeen {
-  NumberMoments values, sizes;
+  NumberMoments values;
+  double sizes = 0;  // Of all.
 };
 
 // What becomes of its values; without a scale: nothing. And how far they are from where they need it no more.
@@ -28,7 +29,8 @@ struct Chosen {
 
 Chosen choose_form(const ValuesSeen& seen, std::uint64_t rows) {
   if (seen.values.count() < ValueScales::kValuesEnough) return {};
-  const double size = seen.sizes.mean(), deviation = seen.values.standard_deviation();
+  const double size = seen.sizes / static_cast<double>(seen.values.count()),
+               deviation = seen.values.standard_deviation();
   if (seen.values.count() == rows && are_far_from_zero(seen.values.mean(), deviation)) {
     return {{NumberForm::Shape::kLinear, rounded_to_digits(seen.values.mean(), kOffsetDigits),
              rounded_to_digits(deviation, kScaleDigits)},
@@ -72,7 +74,7 @@ ValueScales ValueScales::choose(const Batch& rows) {
     if (value == 0) continue;
     ValuesSeen& feature = seen[rows.keys[e]];
     feature.values.add(value);
-    feature.sizes.add(std::abs(value));
+    feature.sizes += std::abs(value);
   }
   std::vector<std::pair<double, std::pair<Key, NumberForm>>> odd;  // The farthest first.
   for (const auto& [key, feature] : seen) {

@@ -12,6 +12,8 @@
 namespace thalweg {
 namespace {
 
+constexpr std::uint64_t kLabelsEnough = 100;  // That are alike, to tell of.
+
 // Pools of all data shards take as much on every machine that has 2 GB for the job, so that bits are alike.
 RowShuffle choose_order(const TrainerOptions& options, std::uint32_t shards) {
   constexpr std::uint64_t kPoolsMax = std::uint64_t{256} << 20, kPoolsPart = 8;
@@ -74,18 +76,14 @@ Status plan_rare_keys(const TrainerOptions& options, const ModelKind& kind, cons
   return ok_status();
 }
 
-namespace {
-constexpr std::uint64_t kRowsEnough = 100;  // To tell of.
-}  // namespace
-
 std::uint64_t rows_without_click(const DataSet& data) {
   const LabelSpread& spread = data.label_spread();
-  return spread.rows >= kRowsEnough && spread.mean == 0 && spread.deviation == 0 ? spread.rows : 0;
+  return spread.rows >= kLabelsEnough && spread.mean == 0 && spread.deviation == 0 ? spread.rows : 0;
 }
 
 std::string odd_labels(const DataSet& data) {
   const LabelSpread& spread = data.label_spread();
-  if (spread.rows >= kRowsEnough && spread.mean == 1 && spread.deviation == 0) {
+  if (spread.rows >= kLabelsEnough && spread.mean == 1 && spread.deviation == 0) {
     return fmt::format(
         "{}: each of the {} rows that were looked at has the label 1, which any features predict; expected "
         "rows without a click, too",

@@ -50,10 +50,12 @@ Status check_order(const TrainInputs& inputs) {
                             "expected --shuffle rows, or plain files"};
 }
 
-// For the comparison in TrainMonitor.
-ReadOptions with_hashes(ReadOptions options) {
+// Rows that `model` can take, with hashes for the comparison in TrainMonitor.
+Result<std::shared_ptr<DataSet>> open_rows(ReadOptions options, const ModelSpec& model) {
   options.hash_text = true;
-  return options;
+  options.bounds = row_bounds(model);
+  options.bounds.keys_below = 0;  // Dense models say which flag makes room for more.
+  return DataSet::open(std::move(options));
 }
 
 }  // namespace
@@ -81,12 +83,8 @@ Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr
   auto inputs = std::make_shared<TrainInputs>();
   inputs->spec = std::move(spec);
   inputs->train = std::move(pipe);
-  RowBounds bounds = row_bounds(inputs->spec.model);
-  bounds.keys_below = 0;  // Dense models say which flag makes room for more.
   if (inputs->train == nullptr && !inputs->spec.train.paths.empty()) {
-    ReadOptions read = with_hashes(inputs->spec.train);
-    read.bounds = bounds;
-    auto train = DataSet::open(std::move(read));
+    auto train = open_rows(inputs->spec.train, inputs->spec.model);
     if (!train) return train.status();
     inputs->train = std::move(train).value();
   }
@@ -96,9 +94,7 @@ Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr
         std::make_shared<KeyCounting>(inputs->spec.train, inputs->spec.count_width, inputs->spec.min_count);
   }
   if (inputs->spec.has_valid()) {
-    ReadOptions read = with_hashes(inputs->spec.valid);
-    read.bounds = bounds;
-    auto valid = DataSet::open(std::move(read));
+    auto valid = open_rows(inputs->spec.valid, inputs->spec.model);
     if (!valid) return valid.status();
     inputs->valid = std::move(valid).value();
     if (Status status = check_same_keys(*inputs); !status.ok()) return status;
