@@ -29,7 +29,7 @@
 
 #include "base/barriers.h"
 #include "base/check.h"
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "base/mix.h"
 #include "base/random.h"
 #include "base/range.h"

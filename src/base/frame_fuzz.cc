@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/frame.h"
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "base/limits.h"
 
 namespace thalweg {

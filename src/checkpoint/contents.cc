@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 
 namespace thalweg::checkpoint {
 namespace {

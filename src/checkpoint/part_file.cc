@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "base/limits.h"
 #include "checkpoint/part_writer.h"
 #include "model/format/file.h"

@@ -4,7 +4,7 @@
 #include <zstd.h>
 
 #include "base/bytes.h"
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "base/limits.h"
 
 namespace thalweg::checkpoint {

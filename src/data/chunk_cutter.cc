@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "base/mix.h"
 #include "data/reader/row_loop.h"
 #include "data/stream_hub.h"

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "data/reader/row_loop.h"
 
 namespace thalweg {

@@ -101,9 +101,13 @@ LossSum sum_losses(Loss loss, std::span<const float> scores, std::span<const flo
                     (slopes.empty() || slopes.size() == scores.size()),
                 "one score, label, weight and slope a row");
   THALWEG_CHECK(is_of_score(loss), "one score tells nothing of several classes");
-  if (loss == Loss::kLogistic) return sum_blocks(logistic_point, scores, labels, weights, slopes);
-  return loss == Loss::kPoisson ? sum_blocks(poisson_point, scores, labels, weights, slopes)
-                                : sum_blocks(squared_point, scores, labels, weights, slopes);
+  // By lambda: what is called by address is neither made part of the loop nor computed several at a time.
+  const auto sum = [&](auto point_of) { return sum_blocks(point_of, scores, labels, weights, slopes); };
+  if (loss == Loss::kLogistic)
+    return sum([](float score, float label) { return logistic_point(score, label); });
+  if (loss == Loss::kPoisson)
+    return sum([](float score, float label) { return poisson_point(score, label); });
+  return sum([](float score, float label) { return squared_point(score, label); });
 }
 
 }  // namespace thalweg

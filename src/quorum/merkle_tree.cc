@@ -1,7 +1,7 @@
 #include "quorum/merkle_tree.h"
 
 #include "base/check.h"
-#include "base/hash.h"
+#include "base/hash/hash.h"
 
 namespace thalweg::quorum {
 

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/coverage/reached.h"
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "base/planted.h"
 #include "quorum/limits.h"
 

@@ -1,5 +1,6 @@
 // The part of SparseTable that reads whole ranges out, and puts rows into them.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "table/sparse_table.h"
@@ -10,6 +11,49 @@ namespace {
 
 // A scan copies rows twice, so many at a time that the cache has them.
 constexpr std::size_t kScanFloats = std::size_t{16} << 10;
+// Slots that are looked at together: which are taken, as by chance, is put down without a branch for each.
+constexpr std::size_t kSlotsAtOnce = 512;
+
+template <std::size_t kWidth>
+void gather_rows(const SparseBlock& block, std::span<const std::size_t> slots, float* to) {
+  for (const std::size_t slot : slots) to = std::copy_n(block.row(slot), kWidth, to);
+}
+
+void gather_rows(const SparseBlock& block, std::span<const std::size_t> slots, std::size_t width, float* to) {
+  switch (width) {
+    case 1:
+      return gather_rows<1>(block, slots, to);
+    case 2:
+      return gather_rows<2>(block, slots, to);
+    case 3:
+      return gather_rows<3>(block, slots, to);
+    case 4:
+      return gather_rows<4>(block, slots, to);
+    default:
+      for (const std::size_t slot : slots) to = std::copy_n(block.row(slot), width, to);
+  }
+}
+
+// Of the rows from `slot` on, the first `count`, to the ends of `keys` and `rows`.
+void append_rows(const SparseBlock& block, std::size_t slot, std::size_t count, std::size_t width,
+                 std::vector<std::uint64_t>& keys, std::vector<float>& rows) {
+  const auto slots = block.slots();
+  std::array<std::size_t, kSlotsAtOnce> taken;
+  while (slot < slots.size() && count > 0) {
+    std::size_t found = 0;
+    for (const std::size_t end = std::min(slots.size(), slot + kSlotsAtOnce); slot < end; ++slot) {
+      taken[found] = slot;
+      found += slots[slot] != kNoPlace ? 1 : 0;
+    }
+    found = std::min(found, count);
+    count -= found;
+    const std::size_t keys_before = keys.size(), floats_before = rows.size();
+    keys.resize(keys_before + found);
+    for (std::size_t i = 0; i < found; ++i) keys[keys_before + i] = slots[taken[i]];
+    rows.resize(floats_before + found * width);
+    gather_rows(block, std::span(taken).first(found), width, rows.data() + floats_before);
+  }
+}
 
 }  // namespace
 
@@ -18,16 +62,17 @@ void SparseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count
   if (!owned_.contains(range)) return;
   const SparseBlock& block = blocks_[range.value];
   const auto slots = block.slots();
+  const bool all = from <= range_first_key(range.value, spec_.ranges);
+  const std::size_t first = all || slots.empty() ? 0 : block.find(from);
   if (in == nullptr) {
     const std::size_t most = std::min(count, block.size());
     keys.reserve(keys.size() + most);
     rows.reserve(rows.size() + most * width_);
+    return append_rows(block, first, count, width_, keys, rows);
   }
-  const bool all = from <= range_first_key(range.value, spec_.ranges);
-  for (std::size_t slot = all || slots.empty() ? 0 : block.find(from); slot < slots.size() && count > 0;
-       ++slot) {
+  for (std::size_t slot = first; slot < slots.size() && count > 0; ++slot) {
     if (slots[slot] == kNoPlace) continue;
-    if (in != nullptr && !in->has(slots[slot])) {
+    if (!in->has(slots[slot])) {
       const std::uint64_t cell = in->next(in->cell_of(slots[slot]));
       if (cell == in->cells()) return;
       slot = std::max(slot + 1, block.home(in->begin_of(cell))) - 1;

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <unordered_set>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "cli/new_file.h"
 #include "cli/options/option_table.h"
 #include "cli/score/feature_names.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 
 namespace thalweg {
 namespace {

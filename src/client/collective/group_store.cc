@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/completion.h"
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "client/collective/group_turn.h"
 #include "client/collective/sparse_all_reduce.h"
 #include "client/replica/replica_algorithm.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "base/limits.h"
 #include "client/quorum/other_rings.h"
 #include "client/quorum/ring_access.h"

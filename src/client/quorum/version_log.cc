@@ -13,7 +13,7 @@
 #include <fstream>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "quorum/limits.h"
 
 namespace thalweg {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "exchange/route/route.h"
 
 namespace thalweg {

@@ -1,8 +1,5 @@
 #include "model/format/file.h"
 
-#include <fmt/core.h>
-#include <xxhash.h>
-
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -11,8 +8,6 @@ namespace thalweg {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
-
-std::string hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
 }  // namespace
 
@@ -33,19 +28,6 @@ Status FileStream::flush() {
   buffer_.clear();
   return status;
 }
-
-struct StreamHash::State {
-  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> xxh{XXH3_createState(), XXH3_freeState};
-};
-
-StreamHash::StreamHash() : state_(std::make_unique<State>()) { XXH3_128bits_reset(state_->xxh.get()); }
-StreamHash::~StreamHash() = default;
-
-void StreamHash::add(std::span<const std::byte> bytes) {
-  XXH3_128bits_update(state_->xxh.get(), bytes.data(), bytes.size());
-}
-
-std::string StreamHash::text() const { return hex(XXH3_128bits_digest(state_->xxh.get())); }
 
 Result<std::string> hash_file(const File& file) {
   const Result<std::uint64_t> size = file.size();
@@ -78,6 +60,10 @@ Status copy_file(Disk& disk, const std::string& from, const std::string& to) {
   return (*copy)->sync();
 }
 
-std::string hash_text(std::string_view text) { return hex(XXH3_128bits(text.data(), text.size())); }
+std::string hash_text(std::string_view text) {
+  StreamHash hash;
+  hash.add(bytes_of(text));
+  return hash.text();
+}
 
 }  // namespace thalweg

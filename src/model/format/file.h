@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hash/hash.h"
 #include "node/disk.h"
 #include "thalweg/status.h"
 
@@ -34,20 +35,7 @@ std::span<const std::byte> bytes_of(const T& values) {
   return std::as_bytes(std::span(values));
 }
 
-// XXH3-128 of bytes that come one after the other, as 32 hex digits.
-class StreamHash {
- public:
-  StreamHash();
-  ~StreamHash();
-  void add(std::span<const std::byte> bytes);
-  std::string text() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
-// The same of all bytes.
+// StreamHash of all bytes.
 Result<std::string> hash_file(const File& file);
 std::string hash_text(std::string_view text);
 

@@ -18,6 +18,7 @@
 #include "model/format/file.h"
 #include "model/format/manifest.h"
 #include "model/format/safetensors.h"
+#include "model/format/table_digest.h"
 #include "node/disk.h"
 #include "thalweg/ids.h"
 #include "thalweg/status.h"
@@ -28,26 +29,6 @@ namespace thalweg {
 // nothing beside it that would be lost; and the parent directory can be written to. For asking before a long
 // training.
 Status check_model_destination(const Disk& disk, const std::string& path);
-
-// Sum mod 2^64 over rows of XXH3-64(key, dim floats), little-endian; independent of the rows' order. For a
-// dense table the key is the row's number.
-class TableDigest {
- public:
-  explicit TableDigest(std::size_t dim);
-  void add(Key key, std::span<const float> row);
-  std::uint64_t sum() const { return sum_ + sum_of_held(); }
-
- private:
-  std::uint64_t sum_of_held() const;
-
-  std::size_t row_bytes_;
-  std::size_t held_most_;
-  std::size_t held_ = 0;  // Rows in bytes_ that sum_ lacks: to read what was just written would wait for it.
-  std::vector<std::byte> bytes_;
-  std::uint64_t sum_ = 0;
-};
-// What one table adds to the model's digest; these add up mod 2^64.
-std::uint64_t table_part_of_digest(std::string_view table_name, std::uint64_t sum);
 
 // Writes a model directory as a stream; memory does not grow with the model. Nothing appears at the path, and
 // what was there stays, until commit(); a writer that is dropped earlier leaves nothing behind. One thread.
@@ -74,12 +55,14 @@ class ModelWriter {
   struct OpenTable;
   Status copy_script(const std::string& from);
   Status bring_along();
+  Status sync_files();
   ModelWriter(Disk& disk, std::string path, StagedDirectory directory);
 
   Disk* disk_;
   std::string path_;
   StagedDirectory directory_;
   std::unique_ptr<OpenTable> table_;
+  std::vector<std::unique_ptr<File>> unsynced_;
   Manifest manifest_;
 };
 

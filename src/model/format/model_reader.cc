@@ -174,9 +174,7 @@ Result<std::uint64_t> ModelReader::compute_digest() const {
   for (std::size_t t = 0; t < manifest_.tables.size(); ++t) {
     TableDigest table(manifest_.tables[t].spec.dim);
     const Status status = scan(t, false, [&](const StoredRows& block) {
-      for (std::size_t i = 0; i < block.keys.size(); ++i) {
-        table.add(block.keys[i], block.rows.subspan(i * block.width, block.width));
-      }
+      table.add(block.keys, block.rows);
       return ok_status();
     });
     if (!status.ok()) return status;

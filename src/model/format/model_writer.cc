@@ -1,13 +1,10 @@
 #include <fmt/core.h>
-#include <xxhash.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "base/check.h"
 #include "base/mix.h"
-#include "base/random.h"
 #include "model/format/model_dir.h"
 
 namespace thalweg {
@@ -15,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kDigestBytes = 1024;                  // Of rows that are hashed together.
+constexpr std::size_t kUnsyncedMost = 8;                    // Files that are open at a time.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10;  // Of rows whose columns are gathered together.
 
 // Nothing there, an empty directory or a model.
@@ -57,6 +54,16 @@ Result<std::vector<std::string>> names_besides_model(const Disk& disk, const std
   return names;
 }
 
+// `floats` of each row, of which the first has its own at `from`.
+void copy_column(const float* from, std::size_t width, std::size_t floats, std::span<float> column) {
+  if (floats == 1) {
+    for (std::size_t i = 0; i < column.size(); ++i) column[i] = from[i * width];
+    return;
+  }
+  for (std::size_t i = 0; i * floats < column.size(); ++i)
+    std::copy_n(from + i * width, floats, column.data() + i * floats);
+}
+
 }  // namespace
 
 Status check_model_destination(const Disk& disk, const std::string& path) {
@@ -67,30 +74,6 @@ Status check_model_destination(const Disk& disk, const std::string& path) {
   return {Code::kIo, fmt::format("cannot save a model at {}: '{}' there is not of the model that it would "
                                  "replace; move it, or save to another directory",
                                  path, besides->front())};
-}
-
-TableDigest::TableDigest(std::size_t dim)
-    : row_bytes_(sizeof(Key) + sizeof(float) * dim),
-      held_most_(std::max<std::size_t>(1, kDigestBytes / row_bytes_)),
-      bytes_(held_most_ * row_bytes_) {}
-
-void TableDigest::add(Key key, std::span<const float> row) {
-  std::byte* const to = bytes_.data() + held_ * row_bytes_;
-  std::memcpy(to, &key, sizeof key);
-  std::memcpy(to + sizeof key, row.data(), row_bytes_ - sizeof key);
-  if (++held_ < held_most_) return;
-  sum_ += sum_of_held();
-  held_ = 0;
-}
-
-std::uint64_t TableDigest::sum_of_held() const {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < held_; ++i) sum += XXH3_64bits(bytes_.data() + i * row_bytes_, row_bytes_);
-  return sum;
-}
-
-std::uint64_t table_part_of_digest(std::string_view table_name, std::uint64_t sum) {
-  return splitmix(XXH3_64bits(table_name.data(), table_name.size()) ^ sum);
 }
 
 std::size_t table_tensor_count(const TableSpec& spec, std::size_t state_floats) {
@@ -144,8 +127,7 @@ Status ModelWriter::OpenTable::take_keys(std::span<const std::uint64_t> keys) {
 }
 
 Status ModelWriter::OpenTable::write(std::span<const float> of_rows) {
-  for (std::size_t i = 0; i < user_keys.size(); ++i)
-    digest.add(user_keys[i], of_rows.subspan(i * width, spec.dim));
+  digest.add(user_keys, of_rows);
   auto stream = streams.begin();
   if (spec.kind == TableSpec::Kind::kSparse) {
     if (Status status = stream++->write(bytes_of(std::span(user_keys))); !status.ok()) return status;
@@ -154,8 +136,7 @@ Status ModelWriter::OpenTable::write(std::span<const float> of_rows) {
   for (std::size_t begin = 0; begin < width; begin += spec.dim) {
     const std::size_t floats = std::min<std::size_t>(spec.dim, width - begin);
     column.resize(user_keys.size() * floats);
-    for (std::size_t i = 0; i < user_keys.size(); ++i)
-      std::copy_n(of_rows.data() + i * width + begin, floats, column.data() + i * floats);
+    copy_column(of_rows.data() + begin, width, floats, column);
     if (Status status = stream++->write(bytes_of(std::span(column))); !status.ok()) return status;
   }
   return ok_status();
@@ -232,10 +213,8 @@ Status ModelWriter::end_table() {
   for (FileStream& stream : table.streams) {
     if (Status status = stream.flush(); !status.ok()) return status;
   }
-  // The disk writes meanwhile.
   Result<std::string> hash = hash_file(*table.file);
   if (!hash) return hash.status();
-  if (Status status = table.file->sync(); !status.ok()) return status;
   TableManifest& entry = manifest_.tables.emplace_back();
   entry.spec = table.spec;
   entry.rows = table.rows;
@@ -244,7 +223,18 @@ Status ModelWriter::end_table() {
   entry.bytes = table.tensors.back().end;
   entry.hash = std::move(*hash);
   manifest_.digest += table_part_of_digest(table.spec.name, table.digest.sum());
+  unsynced_.push_back(std::move(table.file));
   table_.reset();
+  return unsynced_.size() < kUnsyncedMost ? ok_status() : sync_files();
+}
+
+// The last table first, which is the largest in most models: the file system's journal is written with it,
+// and seldom once more for those that follow.
+Status ModelWriter::sync_files() {
+  while (!unsynced_.empty()) {
+    if (Status status = unsynced_.back()->sync(); !status.ok()) return status;
+    unsynced_.pop_back();
+  }
   return ok_status();
 }
 
@@ -291,7 +281,8 @@ Result<std::uint64_t> ModelWriter::commit(const ModelSpec& model, std::map<std::
   Result<std::unique_ptr<File>> file = disk_->create(directory_.staging() + "/" + kManifestFile);
   if (!file) return file.status();
   if (Status status = (*file)->write_at(0, bytes_of(to_json(manifest_))); !status.ok()) return status;
-  if (Status status = (*file)->sync(); !status.ok()) return status;
+  unsynced_.insert(unsynced_.begin(), std::move(*file));
+  if (Status status = sync_files(); !status.ok()) return status;
   if (Status status = check_place(*disk_, path_); !status.ok()) return status;
   if (Status status = bring_along(); !status.ok()) return status;
   if (Status status = directory_.commit(); !status.ok()) return status;

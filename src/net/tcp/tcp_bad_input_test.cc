@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "net/tcp/honest_pair_for_test.h"
 #include "net/tcp/raw_peer_for_test.h"
 

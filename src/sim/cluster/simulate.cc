@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "base/mix.h"
 #include "sim/change/drains.h"
 #include "sim/change/joins.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "sim/trace_line.h"
 
 namespace thalweg::sim {

@@ -129,10 +129,9 @@ Task<Status> Collection::add_rows(TableId table, Taken& out) {
       if (Status status = writer_->append(scanned.keys, scanned.rows.span()); !status.ok()) co_return status;
       continue;
     }
-    for (std::size_t i = 0; i < scanned.keys.size(); ++i) {
-      const std::uint64_t key = scanned.keys[i];
-      digest.add(dense ? key : unplace(key), scanned.rows.span().subspan(i * width, spec.dim));
-    }
+    std::vector<Key> keys(scanned.keys.begin(), scanned.keys.end());
+    if (!dense) std::transform(keys.begin(), keys.end(), keys.begin(), unplace);
+    digest.add(keys, scanned.rows.span());
   }
   out.digest = begun ? writer_->digest_of_table() : digest.sum();
   if (writer_ == nullptr || begun) co_return ok_status();

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 
 namespace thalweg {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "model/format/model_dir.h"
 #include "net/system_disk.h"
 #include "train/trainer/trainer_for_test.h"
