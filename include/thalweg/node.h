@@ -29,6 +29,9 @@ struct NodeOptions {
   bool insecure_no_auth = false;
   // Scheduler: until the next node joins. Server, worker: until the scheduler answers.
   std::chrono::nanoseconds patience = std::chrono::seconds(60);
+  // Who asks a live job's scheduler something: how much of `patience` it has while nobody takes its calls;
+  // nothing: all of it.
+  std::optional<std::chrono::nanoseconds> unmet_patience;
   // A node whose connection has closed counts as lost when it has not come back after this, at most 1 h. One
   // of this machine whose port is closed as well is lost at once.
   std::chrono::nanoseconds grace = std::chrono::seconds(3);

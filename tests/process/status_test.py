@@ -175,6 +175,11 @@ class StatusTest(ClusterJobs):
         self.assertEqual({node["state"] for node in self.status(address)["nodes"]}, {"alive"})
         self.end(job)
 
+    def refused_in_five_seconds(self, *words):
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual((done.returncode, done.stdout), (TIMEOUT, ""), done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^thalweg: TIMEOUT: no answer from a scheduler at \S+ in 5\.0 s: .*: Connection refused$")
+
     def test_nobody_there_and_nobody_who_answers_are_one_error(self):
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
@@ -185,6 +190,8 @@ class StatusTest(ClusterJobs):
             first, error = done.stderr.splitlines()
             self.assertRegex(first, r"^cannot connect to scheduler at \S+: Connection refused; trying again$")
             self.assertRegex(error, r"^thalweg: TIMEOUT: no answer from a scheduler at \S+ in 3\.0 s: .*: Connection refused$")
+            self.refused_in_five_seconds("drain", "--server", "0", "--join", address)
+            self.refused_in_five_seconds("scale", "--servers", "+1", "--join", address)
             silent.listen()
             self.refused(address)
         job, address = self.start_copied_job("--epochs", "100000")

@@ -45,6 +45,7 @@ Status run_drain(const Options& options, Output& out) {
         options.command().example);
   }
   node->patience = options.duration("drain-timeout");
+  node->unmet_patience = kUnmetPatience;
   const auto drain = drain_server(*node, static_cast<std::uint32_t>(*server));
   if (!drain) return drain.status();
   out.human(drain_text(*drain));

@@ -58,6 +58,7 @@ Status run_scale(const Options& options, Output& out) {
         options.command().example);
   }
   node->patience = options.duration("scale-timeout");
+  node->unmet_patience = kUnmetPatience;
   std::vector<std::string> words{"node", "server", "--join", node->scheduler};
   for (const char* const name : {"secret-file", "memory"}) {
     if (const auto value = options.maybe_text(name))

@@ -1,5 +1,6 @@
 #include "thalweg/node.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +10,10 @@
 #include <numeric>
 #include <thread>
 #include <vector>
+
+#include "net/tcp/raw_peer_for_test.h"
+#include "thalweg/drain.h"
+#include "thalweg/job_status.h"
 
 namespace thalweg {
 namespace {
@@ -365,6 +370,22 @@ TEST(Node, JoiningNobodyNamesTheAddress) {
     EXPECT_NE(status.message().find(nobody.scheduler), std::string::npos) << status.message();
     EXPECT_TRUE(status.message().ends_with(": Connection refused")) << status.message();
   }
+}
+
+TEST(Node, WhoeverAsksGivesUpSoonerWhereNobodyTakesItsCalls) {
+  NodeOptions asks = at(listening(node_options()).address());  // It listens no more.
+  asks.patience = 60s;
+  asks.unmet_patience = 300ms;
+  for (const Status& status : {job_status(asks).status(), drain_server(asks, 0).status()}) {
+    EXPECT_EQ(status.code(), Code::kTimeout);
+    EXPECT_NE(status.message().find(" in 0.3 s: "), std::string::npos) << status.message();
+  }
+  const auto silent = RawPeer::listening();
+  asks = at(fmt::format("127.0.0.1:{}", silent.second));
+  asks.patience = 900ms;
+  asks.unmet_patience = 300ms;
+  const Status unanswered = job_status(asks).status();
+  EXPECT_NE(unanswered.message().find(" in 0.9 s"), std::string::npos) << unanswered.message();
 }
 
 TEST(Node, ASecondSchedulerOnAPortIsRefused) {

@@ -38,16 +38,18 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
   Tcp driver(clock, std::move(tcp));
   const std::vector<std::string> schedulers = addresses_in(options.scheduler);
   driver.add(worker_node(temporary_index()), asker);
-  const Instant deadline = driver.now() + options.patience;
+  const Instant begin = driver.now();
+  const Duration unmet = std::min(options.patience, options.unmet_patience.value_or(options.patience));
+  const auto patience = [&] { return driver.stats().calls_taken > 0 ? options.patience : unmet; };
   Instant tell_at = options.log ? driver.now() + kQuietFor : kNever;
   const Duration each = schedulers.size() == 1
                             ? options.patience
                             : std::min(kAskedFor, options.patience / static_cast<int>(schedulers.size()));
   // One of them leads; the others do not listen, or answer nothing.
-  for (std::size_t turn = 0; !asker.finished() && driver.now() < deadline; ++turn) {
+  for (std::size_t turn = 0; !asker.finished() && driver.now() < begin + patience(); ++turn) {
     const std::string& address = schedulers[turn % schedulers.size()];
     if (Status status = driver.introduce(kScheduler, address); !status.ok()) return status;
-    const Instant next = std::min(deadline, driver.now() + each);
+    const Instant next = std::min(begin + patience(), driver.now() + each);
     driver.run_until([&] { return asker.finished(); }, std::min(next, tell_at));
     if (driver.now() >= tell_at) {
       tell_at = kNever;
@@ -56,7 +58,8 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
     }
   }
   if (asker.finished()) return ok_status();
-  return no_answer("a scheduler", options, to_text(last));
+  checked.patience = patience();
+  return no_answer("a scheduler", checked, to_text(last));
 }
 
 Status no_answer(std::string_view whom, const NodeOptions& options, const std::string& complaint) {

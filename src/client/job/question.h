@@ -11,7 +11,8 @@
 namespace thalweg {
 
 // Gives `asker` turns, under a name that nobody else has, until it has finished, for at most
-// `options.patience`; then kTimeout, as if nobody had answered.
+// `options.patience`, or `unmet_patience` while nobody takes its calls; then kTimeout, as if nobody had
+// answered.
 Status ask_scheduler(const NodeOptions& options, Node& asker);
 
 // That nobody has answered within `options.patience`; `complaint`: what its driver has said last, if

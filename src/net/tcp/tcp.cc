@@ -286,6 +286,7 @@ TcpStats Tcp::Impl::stats() const {
   stats.local = static_cast<std::size_t>(
       std::ranges::count_if(connections_, [](const auto& conn) { return conn->local; }));
   stats.strangers = strangers_;
+  stats.calls_taken = calls_taken_;
   for (const auto& [key, peer] : peers_) {
     if (key.second == peer->id) stats.queued_bytes += peer->queue.bytes();
   }

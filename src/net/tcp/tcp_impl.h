@@ -215,6 +215,7 @@ class Tcp::Impl {
   Instant next_housekeeping_{};
   std::uint64_t frames_dropped_ = 0;
   std::uint64_t refused_ = 0;
+  std::uint64_t calls_taken_ = 0;
   std::uint64_t sent_bytes_ = 0;
   LogLimit refusals_;
   LogLimit strays_;  // Refused too, but they know the secret: of another cluster, or elsewhere on ours.

@@ -197,6 +197,7 @@ void Tcp::Impl::on_connected(Connection& conn) {
     if (!peer.candidates.empty()) return dial_next(peer);
     return dial_failed(peer, connected.message(), refused);
   }
+  ++calls_taken_;
   conn.state = State::kAwaitHello;
   conn.watch->want_read();
   begin_handshake(conn, Handshake::Side::kDialler);
