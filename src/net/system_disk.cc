@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <random>
+#include <sstream>
 #include <system_error>
 
 namespace thalweg {
@@ -123,6 +126,22 @@ class SystemClaim final : public Claim {
   int fd_;
 };
 
+// By flock(2); proc(5) has each lock in a line, "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF".
+std::string in_use(const std::string& path, int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return path + " is in use";
+  const std::string file =
+      fmt::format("{:02x}:{:02x}:{}", major(info.st_dev), minor(info.st_dev), info.st_ino);
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, advisory, access, process, locked;
+    words >> number >> kind >> advisory >> access >> process >> locked;
+    if (kind == "FLOCK" && locked == file) return fmt::format("{} is in use by process {}", path, process);
+  }
+  return path + " is in use, by a process that cannot be seen from here, as on another machine";
+}
+
 // For file systems that cannot exchange: for a moment only the names beside `path` exist.
 Status exchange_in_steps(const std::string& staged, const std::string& path) {
   const std::string old = staged + ".old";
@@ -187,12 +206,14 @@ std::uint64_t SystemDisk::draw() {
 }
 
 Result<std::unique_ptr<Claim>> SystemDisk::claim(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  constexpr int kHow = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  int fd = ::open(path.c_str(), O_RDWR | kHow);  // Over NFS only what may be written to can be locked.
+  if (fd < 0 && errno != ENOENT) fd = ::open(path.c_str(), O_RDONLY | kHow);
   const auto gone = [&] { return Status(Code::kRetry, path + " is no longer there"); };
   if (fd < 0) return errno == ENOENT ? gone() : io_error("open", path);
   auto claim = std::make_unique<SystemClaim>(fd);
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return Status(Code::kRetry, path + " is in use");
+    if (errno == EWOULDBLOCK) return Status(Code::kRetry, in_use(path, fd));
     return io_error("lock", path);
   }
   // Who held it until now may have removed it, and another may have taken the name.

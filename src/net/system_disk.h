@@ -17,7 +17,8 @@ class SystemDisk final : public Disk {
   Status check_writable(const std::string& directory) const override;
   Result<std::unique_ptr<File>> open(const std::string& path) const override;
   std::uint64_t draw() override;
-  // By flock(2) on the file or directory itself. Over NFS a directory cannot be locked.
+  // By flock(2) on the file or directory itself; kRetry names the process that holds it, where it is of this
+  // machine. Over NFS a lock on a directory keeps out this machine's processes alone.
   Result<std::unique_ptr<Claim>> claim(const std::string& path) override;
   Result<std::unique_ptr<File>> create(const std::string& path) override;
   Status make_directory(const std::string& path) override;

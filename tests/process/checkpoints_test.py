@@ -186,6 +186,30 @@ class CheckpointsTest(ClusterJobs):
         self.assertEqual(job.returncode, 2, err)
         self.assertIn('algorithm is "async", there "sync"', err)
 
+    def test_a_second_training_is_refused_while_the_first_one_lives(self):
+        endless = ("--epochs", "100000", "--batch", "256")
+        scheduler = ("node", "scheduler", "--listen", "127.0.0.1:0", "--insecure-no-auth")
+        cast = ("--processes", "--servers", "2", "--workers", "2")
+        for first in ((), cast):
+            with self.subTest(first=first):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                job = self.start_job(*endless, *self.keep(), *first)
+                self.await_checkpoints(job, 0)
+                for second in (("train",), ("train", *cast), scheduler):
+                    done = subprocess.run([PROGRAM, *second, self.train, *endless, *self.keep(), "--resume", "auto"], capture_output=True,
+                                          text=True, timeout=PATIENCE_S, check=False)
+                    self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                    self.assertIn("thalweg: USAGE: --checkpoint %s: another training keeps its checkpoints there: %s/.lock is in use by process %d\n"
+                                  % (self.kept, self.kept, job.pid), done.stderr)
+                listed = last_json(self.ckpt("ls", "--json", self.kept).stdout)["checkpoints"]
+                self.assertTrue(all("/step-" in one["path"] for one in listed), listed)
+                for words in (("show", self.kept), ("prune", self.kept, "--keep", "100")):
+                    self.assertEqual(self.ckpt(*words).returncode, 0, words)
+                self.assertIsNone(job.poll())
+                self.kill_all(job)
+                self.run_job(*endless[2:], *self.keep(), "--epochs", str(complete_in(self.kept)[-1][0] + 1), "--resume", "auto")
+                self.assertEqual(len(os.listdir(self.kept)), len(complete_in(self.kept)), os.listdir(self.kept))
+
     def test_more_passes_are_those_of_one_training(self):
         whole = self.run_job("--epochs", "5", "--batch", "256", "--valid", self.valid)
         self.run_job("--epochs", "3", "--batch", "256", "--valid", self.valid, *self.keep("30-steps"))

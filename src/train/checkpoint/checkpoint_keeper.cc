@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "base/hint.h"
@@ -12,7 +11,6 @@ namespace thalweg {
 namespace {
 
 constexpr Duration kEveryUnlessTold = std::chrono::minutes(5);
-constexpr Duration kClaimPatience = std::chrono::seconds(3), kClaimLook = std::chrono::milliseconds(20);
 constexpr std::uint64_t kWholeToChanges = 2;  // Whole ones are so many times as large as all changes since.
 
 Status make_directory(Disk& disk, const std::string& directory) {
@@ -21,15 +19,6 @@ Status make_directory(Disk& disk, const std::string& directory) {
   if (*found == Entry::kDirectory) return disk.check_writable(directory);
   if (*found == Entry::kNothing) return disk.make_directory(directory);
   return {Code::kIo, directory + ": something is in the way, expected a directory for checkpoints"};
-}
-
-// A process that was killed while it started another may leave that one with what it held, until it runs.
-Result<std::unique_ptr<Claim>> claim_soon(Disk& disk, const std::string& path) {
-  for (Duration waited{};; waited += kClaimLook) {
-    auto claim = disk.claim(path);
-    if (claim || claim.status().code() != Code::kRetry || waited >= kClaimPatience) return claim;
-    std::this_thread::sleep_for(kClaimLook);
-  }
 }
 
 }  // namespace
@@ -41,12 +30,16 @@ Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::open(const Checkpoin
   if (Status made = make_directory(disk, options.directory); !made.ok())
     return Status(made.code(), "--checkpoint: " + made.message());
   keeper->directory_ = disk.resolve(options.directory);
-  auto claim = claim_soon(disk, keeper->directory_);
+  auto claim = checkpoint::DirectoryClaim::take(disk, keeper->directory_);
   if (claim) {
     keeper->claim_ = *std::move(claim);
-  } else if (claim.status().code() == Code::kRetry) {
-    return Status(Code::kUsage, fmt::format("--checkpoint {}: another training keeps its checkpoints there",
-                                            options.directory));
+  } else if (claim.status().code() == Code::kRetry && !of_this_job) {
+    return with_hint(
+        {Code::kUsage, fmt::format("--checkpoint {}: another training keeps its checkpoints there: {}",
+                                   options.directory, claim.status().message())},
+        "wait until that has ended, or give another directory");
+  } else {
+    keeper->unclaimed_ = claim.status().message();
   }
   checkpoint::remove_attempts(disk, keeper->directory_);
   const auto there = checkpoint::list(disk, keeper->directory_);

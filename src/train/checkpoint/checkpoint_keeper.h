@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_dir.h"
+#include "checkpoint/directory_claim.h"
 #include "client/job/cluster.h"
 #include "net/system_disk.h"
 #include "thalweg/trainer.h"
@@ -22,7 +23,8 @@ namespace thalweg {
 class CheckpointKeeper {
  public:
   // `of_this_job`: the checkpoints that are there are this training's, the newest is what it has kept so far.
-  // kUsage: there are others, and the training does not go on from any. kIo: the directory cannot be used.
+  // kUsage: there are others, and the training does not go on from any; or another training has the
+  // directory, but for a scheduler that has led this one. kIo: it cannot be used.
   static Result<std::unique_ptr<CheckpointKeeper>> open(const CheckpointOptions& options, bool of_this_job);
 
   // What a checkpoint tells of the passes before the one in which it was taken.
@@ -36,6 +38,8 @@ class CheckpointKeeper {
   // Once the job is over.
   void finish() { checkpoint::remove_attempts(disk_, directory_); }
 
+  // Why nothing keeps other trainings from the directory; empty: it is claimed.
+  const std::string& unclaimed() const { return unclaimed_; }
   std::uint64_t completed() const { return completed_; }
   std::uint64_t failed() const { return failed_; }  // Attempts that a disk refused.
   // Of each complete one, how many passes had been done when it was taken.
@@ -56,7 +60,8 @@ class CheckpointKeeper {
   const CheckpointOptions options_;
   SystemDisk disk_;
   std::string directory_;  // With links followed.
-  std::unique_ptr<Claim> claim_;
+  std::unique_ptr<checkpoint::DirectoryClaim> claim_;
+  std::string unclaimed_;
   checkpoint::Manifest about_;
   History history_;
   std::mutex mutex_;  // Guards what follows.

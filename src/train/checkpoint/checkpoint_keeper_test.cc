@@ -1,8 +1,11 @@
 #include "train/checkpoint/checkpoint_keeper.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "base/temporary_folder_for_test.h"
@@ -12,11 +15,9 @@ namespace {
 
 TEST(CheckpointKeeper, AwaitsOneThatIsAboutToEnd) {
   TemporaryFolder folder;
-  SystemDisk disk;
   CheckpointOptions options;
   options.directory = folder / "kept";
-  ASSERT_TRUE(disk.make_directory(options.directory).ok());
-  auto held = disk.claim(options.directory);
+  auto held = CheckpointKeeper::open(options, false);
   ASSERT_TRUE(held.ok());
   std::thread ends([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -25,17 +26,38 @@ TEST(CheckpointKeeper, AwaitsOneThatIsAboutToEnd) {
   const auto keeper = CheckpointKeeper::open(options, false);
   ends.join();
   EXPECT_TRUE(keeper.ok()) << keeper.status().message();
+  EXPECT_EQ((*keeper)->unclaimed(), "");
 }
 
-TEST(CheckpointKeeper, RefusesADirectoryThatAnotherKeeps) {
+TEST(CheckpointKeeper, RefusesADirectoryThatAnotherKeepsAndNamesIt) {
   TemporaryFolder folder;
   CheckpointOptions options;
   options.directory = folder / "kept";
-  const auto one = CheckpointKeeper::open(options, false);
+  auto one = CheckpointKeeper::open(options, false);
   ASSERT_TRUE(one.ok()) << one.status().message();
   const auto two = CheckpointKeeper::open(options, false);
   EXPECT_EQ(two.status().code(), Code::kUsage);
-  EXPECT_NE(two.status().message().find("another training keeps its checkpoints there"), std::string::npos);
+  EXPECT_EQ(two.status().message(),
+            fmt::format("--checkpoint {0}: another training keeps its checkpoints there: {0}/.lock is in use "
+                        "by process {1}\nhint: wait until that has ended, or give another directory",
+                        options.directory, getpid()));
+  const auto heir = CheckpointKeeper::open(options, true);
+  ASSERT_TRUE(heir.ok()) << "who leads a job is settled by its state: " << heir.status().message();
+  EXPECT_NE((*heir)->unclaimed(), "");
+  one->reset();
+  EXPECT_FALSE(std::filesystem::exists(folder / "kept/.lock"));
+  EXPECT_TRUE(CheckpointKeeper::open(options, false).ok());
+}
+
+TEST(CheckpointKeeper, GoesOnWhereNothingCanBeClaimed) {
+  TemporaryFolder folder;
+  CheckpointOptions options;
+  options.directory = folder / "kept";
+  std::filesystem::create_directory(options.directory);
+  std::filesystem::create_symlink("elsewhere", folder / "kept/.lock");  // Which no claim follows.
+  const auto keeper = CheckpointKeeper::open(options, false);
+  ASSERT_TRUE(keeper.ok()) << keeper.status().message();
+  EXPECT_NE((*keeper)->unclaimed().find("/kept/.lock"), std::string::npos) << (*keeper)->unclaimed();
 }
 
 }  // namespace

@@ -82,6 +82,9 @@ Status TrainJob::open_checkpoints(bool of_this_job) {
   auto keeper = CheckpointKeeper::open(options_.checkpoint, of_this_job);
   if (!keeper) return keeper.status();
   keeper_ = *std::move(keeper);
+  if (const std::string& why = keeper_->unclaimed(); !why.empty())
+    say(TrainMessage::kWarning,
+        fmt::format("--checkpoint: nothing keeps another training from this directory: {}", why));
   if (resume_) keeper_->begin_with(resume_->path);
   return ok_status();
 }
