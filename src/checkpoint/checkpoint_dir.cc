@@ -101,6 +101,14 @@ std::string mistaken(const Layer& layer, const Layer& found) {
   return {};
 }
 
+// The step that its name says; nothing: it has no checkpoint's name, or is no directory.
+std::optional<Step> step_of_entry(const Disk& disk, const std::string& directory, const std::string& name) {
+  const auto step = step_of_name(name);
+  if (!step) return {};
+  const auto found = disk.look(below(directory, name));
+  return !found || *found == Entry::kDirectory ? step : std::nullopt;
+}
+
 }  // namespace
 
 std::string step_text(Step step) { return fmt::format("{}.{}", step.epoch, step.index); }
@@ -183,7 +191,7 @@ Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory)
   if (!names) return names.status();
   std::vector<Listed> out;
   for (const std::string& name : *names) {
-    const auto step = step_of_name(name);
+    const auto step = step_of_entry(disk, directory, name);
     if (!step) continue;
     Listed one{below(directory, name), *step, {}, {}};
     auto manifest = open(disk, one.path);
@@ -201,7 +209,7 @@ std::string newest_at(const Disk& disk, const std::string& path) {
   const auto names = disk.list(path);
   if (!names) return path;
   std::optional<Step> newest;
-  for (const std::string& name : *names) newest = std::max(newest, step_of_name(name));
+  for (const std::string& name : *names) newest = std::max(newest, step_of_entry(disk, path, name));
   return newest ? below(path, directory_name(*newest)) : path;
 }
 

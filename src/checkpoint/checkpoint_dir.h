@@ -49,7 +49,7 @@ struct Listed {
   Status status;      // Why it is none, if it is none;
   Manifest manifest;  // else what it has.
 };
-// Everything named as a checkpoint, by ascending step. kIo: there is no such directory.
+// All directories named as checkpoints, by ascending step. kIo: there is no such directory.
 Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory);
 
 // Of a directory of checkpoints the newest, whole or not; else, or where there is none, `path`.

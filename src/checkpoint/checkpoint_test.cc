@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/random.h"
 #include "base/temporary_folder_for_test.h"
 #include "checkpoint/checkpoint_dir.h"
@@ -298,6 +300,20 @@ TEST(Checkpoint, PruningSparesTheNewestWholeOne) {
   EXPECT_EQ((*left)[0].path, paths[2]);
   EXPECT_TRUE((*left)[0].status.ok());
   EXPECT_FALSE((*left)[1].status.ok()) << "damaged, and newer: it may be looked at";
+}
+
+TEST(Checkpoint, AFileNamedAsOneIsNone) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  const std::string older = *save(disk, folder / "", {0, 8}, 1), newer = *save(disk, folder / "", {1, 2}, 1);
+  for (const char* name : {"step-0.1", "step-99.1"}) folder.write(name, "notes");
+  std::filesystem::create_symlink("nowhere", folder / "step-99.2");
+  EXPECT_EQ(list(disk, folder / "")->size(), 2u);
+  EXPECT_EQ(newest_at(disk, folder / ""), newer);
+  const auto pruned = prune(disk, folder / "", {.keep = 1, .reads = true});
+  ASSERT_TRUE(pruned.ok()) << pruned.status().message();
+  EXPECT_EQ(pruned->gone, std::vector{older});
+  EXPECT_EQ(folder.entries(), 4u) << "files stay";
 }
 
 // Of a file that has its length.
