@@ -101,6 +101,19 @@ std::string mistaken(const Layer& layer, const Layer& found) {
   return {};
 }
 
+// A copy may have any other name.
+Status check_name(const Disk& disk, const Layer& layer) {
+  const Step step = layer.manifest.step;
+  for (const std::string& path : {layer.path, disk.resolve(layer.path)}) {
+    const auto named = step_of_name(std::filesystem::path(path).filename().string());
+    if (named && *named != step) {
+      return {Code::kModel, fmt::format("{}: its {} is of step {}, expected the directory's name to be {}",
+                                        path, kManifestFile, step_text(step), directory_name(step))};
+    }
+  }
+  return ok_status();
+}
+
 // The step that its name says; nothing: it has no checkpoint's name, or is no directory.
 std::optional<Step> step_of_entry(const Disk& disk, const std::string& directory, const std::string& name) {
   const auto step = step_of_name(name);
@@ -151,6 +164,7 @@ Result<std::vector<Layer>> open_layers(const Disk& disk, const std::string& path
         return broken({Code::kModel, at + ": " + wrong});
     }
     layers.push_back(*std::move(read));
+    if (Status named = check_name(disk, layers.back()); !named.ok()) return broken(named);
     if (Status whole = look_at_parts(disk, layers.back()); !whole.ok()) return broken(whole);
     const std::optional<Base>& base = layers.back().manifest.base;
     if (!base) return layers;
@@ -193,10 +207,15 @@ Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory)
   for (const std::string& name : *names) {
     const auto step = step_of_entry(disk, directory, name);
     if (!step) continue;
-    Listed one{below(directory, name), *step, {}, {}};
+    Listed one{below(directory, name), *step, {}, {}, {}};
     auto manifest = open(disk, one.path);
     one.status = manifest.status();
-    if (manifest) one.manifest = *std::move(manifest);
+    if (manifest) {
+      one.manifest = *std::move(manifest);
+    } else if (auto layer = read_layer(disk, one.path); layer && layer->manifest.step != *step) {
+      one.manifest = std::move(layer->manifest);
+      one.misnamed = one.manifest.step;
+    }
     out.push_back(std::move(one));
   }
   std::ranges::sort(out, {}, &Listed::step);
@@ -251,6 +270,12 @@ class Pruning {
   Pruning(const PruneOptions& options, Pruned& out)
       : options_(options), out_(out), kept_(options.spared.empty() ? 0 : 1) {}
 
+  // Of another step than its name says: for its owner to name.
+  void spare_misnamed(const Listed& one) {
+    out_.damaged.push_back(one.status);
+    if (one.manifest.base) needed_.insert(one.manifest.base->name);
+  }
+
   Status look_at(const Disk& disk, Listed& one) {
     const bool spared = one.path == options_.spared;
     const bool wanted = kept_ < std::max(options_.keep, 1u);
@@ -287,7 +312,11 @@ Result<Pruned> prune(Disk& disk, const std::string& directory, const PruneOption
   if (!all) return all.status();
   Pruned out;
   Pruning pruning(options, out);
+  for (const Listed& one : *all) {
+    if (one.misnamed) pruning.spare_misnamed(one);
+  }
   for (auto one = all->rbegin(); one != all->rend(); ++one) {
+    if (one->misnamed) continue;
     if (Status seen = pruning.look_at(disk, *one); !seen.ok()) return seen;
   }
   if (Status status = remove_all(disk, directory, out.gone); !status.ok()) return status;

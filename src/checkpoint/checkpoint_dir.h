@@ -34,7 +34,8 @@ struct Layer {
   std::string hash{};  // XXH3-128 of its checkpoint.json.
 };
 // Reads checkpoint.json and looks whether the parts are there in full length; the same of what it has the
-// changes since, and so on: the one at `path` first. kIo or kModel, naming the file, and whose base it is of.
+// changes since, and so on: the one at `path` first. kIo or kModel, naming the file, and whose base it is of;
+// kModel where a directory is named as the checkpoint of another step.
 Result<std::vector<Layer>> open_layers(const Disk& disk, const std::string& path);
 // The first of them.
 Result<Manifest> open(const Disk& disk, const std::string& path);
@@ -45,9 +46,10 @@ Status verify(const Disk& disk, const std::string& path);
 
 struct Listed {
   std::string path;
-  Step step;
-  Status status;      // Why it is none, if it is none;
-  Manifest manifest;  // else what it has.
+  Step step;                     // As its name says.
+  Status status;                 // Why it is none, if it is none;
+  Manifest manifest;             // else, or where it is misnamed, what it has.
+  std::optional<Step> misnamed;  // Of which step it is, where its name says another.
 };
 // All directories named as checkpoints, by ascending step. kIo: there is no such directory.
 Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory);
@@ -65,10 +67,11 @@ struct PruneOptions {
 };
 struct Pruned {
   std::vector<std::string> gone;  // Paths.
-  std::vector<Status> damaged;    // Why none of those is whole that stood before the last that is kept.
+  // Why none of those is whole that stood before the last that is kept, or have the name of another.
+  std::vector<Status> damaged;
 };
 // Removes all but the newest `keep` whole ones and what these have the changes since; also such as are not
-// whole and older than the newest that is.
+// whole and older than the newest that is, unless they have the name of another.
 Result<Pruned> prune(Disk& disk, const std::string& directory, const PruneOptions& options);
 
 }  // namespace thalweg::checkpoint

@@ -302,6 +302,32 @@ TEST(Checkpoint, PruningSparesTheNewestWholeOne) {
   EXPECT_FALSE((*left)[1].status.ok()) << "damaged, and newer: it may be looked at";
 }
 
+TEST(Checkpoint, OneNamedAsAnotherStepIsNone) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  const std::string older = *save(disk, folder / "", {0, 8}, 1), newer = *save(disk, folder / "", {1, 2}, 1);
+  const std::string copy = folder / "step-0.9";
+  std::filesystem::copy(older, copy);
+  const Status why = verify(disk, copy);
+  EXPECT_EQ(why.code(), Code::kModel);
+  EXPECT_EQ(why.message(), copy +
+                               ": its checkpoint.json is of step 0.8, expected the directory's name to be "
+                               "step-0.8");
+  EXPECT_EQ(open(disk, copy + "/").status().message(), why.message()) << "whatever way it is given";
+  const auto all = list(disk, folder / "");
+  ASSERT_EQ(all->size(), 3u);
+  EXPECT_EQ((*all)[1].path, copy);
+  EXPECT_EQ((*all)[1].status.message(), why.message());
+  EXPECT_EQ((*all)[1].misnamed, (Step{0, 8}));
+  EXPECT_FALSE((*all)[0].misnamed || (*all)[2].misnamed);
+  const auto pruned = prune(disk, folder / "", {});
+  EXPECT_EQ(pruned->gone, std::vector{older}) << "a misnamed one may be all that is left of a step";
+  ASSERT_EQ(pruned->damaged.size(), 1u);
+  EXPECT_EQ(pruned->damaged[0].message(), why.message());
+  std::filesystem::rename(copy, folder / "a-copy");
+  EXPECT_TRUE(verify(disk, folder / "a-copy").ok()) << "other names say nothing";
+}
+
 TEST(Checkpoint, AFileNamedAsOneIsNone) {
   const TemporaryFolder folder;
   SystemDisk disk;

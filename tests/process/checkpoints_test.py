@@ -282,6 +282,27 @@ class CheckpointsTest(ClusterJobs):
         self.assertIn("%s/server-0.part: damaged" % newest, done.stderr)
         self.assertEqual(self.ckpt("verify", whole).returncode, 0)
 
+    def test_what_has_a_checkpoints_name_and_is_none_is_said_to_be_and_left(self):
+        self.run_job(*WORK, *self.keep(), "--keep", "3")
+        *_, older, newest = complete_in(self.kept)
+        path, other = os.path.join(self.kept, "step-%d.%d" % older), os.path.join(self.kept, "step-90.1")
+        os.rename(path, other)
+        with open(os.path.join(self.kept, "step-99.1"), "w", encoding="ascii") as file:
+            file.write("notes")
+        said = "%s: its checkpoint.json is of step %d.%d, expected the directory's name to be step-%d.%d" % (other, *older, *older)
+        for words in (("verify", other), ("verify", self.kept), ("show", other)):
+            done = self.ckpt(*words)
+            self.assertEqual((done.returncode, done.stdout), (8, ""), done.stderr)
+            self.assertIn("thalweg: MODEL: " + said, done.stderr)
+        *_, before, last = last_json(self.ckpt("ls", "--json", self.kept).stdout)["checkpoints"]
+        self.assertEqual((before["complete"], before["step"]), (True, list(newest)))
+        self.assertEqual((last["path"], last["complete"], last["step"], last["error"]), (other, False, list(older), said))
+        done = self.ckpt("prune", self.kept, "--keep", "1")
+        self.assertEqual((done.returncode, said in done.stderr), (0, True), done.stderr)
+        self.assertEqual(sorted(os.listdir(self.kept)), sorted(["step-%d.%d" % newest, "step-90.1", "step-99.1"]))
+        os.rename(other, path)
+        self.assertEqual(self.ckpt("verify", path).returncode, 0)
+
     # Its bytes are looked at while they are loaded, after which the job begins again, unless others have joined it.
     def test_a_damaged_one_is_passed_over(self):
         self.run_job(*WORK, *self.keep())

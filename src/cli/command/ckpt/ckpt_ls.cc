@@ -19,8 +19,9 @@ Status run_ckpt_ls(const Options& options, Output& out) {
   std::string text;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const checkpoint::Listed& one : *all) {
+    const Step step = one.misnamed.value_or(one.step);
     nlohmann::ordered_json json = {
-        {"path", one.path}, {"step", {one.step.epoch, one.step.index}}, {"complete", one.status.ok()}};
+        {"path", one.path}, {"step", {step.epoch, step.index}}, {"complete", one.status.ok()}};
     if (one.status.ok()) {
       json["rows"] = one.manifest.rows();
       json["bytes"] = one.manifest.bytes();
