@@ -157,11 +157,44 @@ TEST_F(KeepBest, AModelThatIsWorseThanNoneIsNotSaved) {
   EXPECT_TRUE(bad.complete);
   EXPECT_TRUE(bad.model.empty());
   EXPECT_NE(bad.not_kept.find("worse than that of no features"), std::string::npos) << bad.not_kept;
+  EXPECT_NE(bad.not_kept.find("; common causes: "), std::string::npos) << bad.not_kept;
+  EXPECT_TRUE(bad.warnings.empty()) << "it says that once";
   EXPECT_FALSE(std::filesystem::exists(options_.out));
   options_.keep_bad = true;
   const TrainResult kept = run(options_);
+  ASSERT_EQ(kept.warnings.size(), 1u);
+  EXPECT_EQ(kept.warnings[0], bad.not_kept);
   EXPECT_EQ(kept.model, options_.out);
   EXPECT_TRUE(kept.not_kept.empty());
+}
+
+TEST_F(KeepBest, AnEarlyEndSaysWhetherTheModelIsSaved) {
+  Random random(4);
+  const std::string good = options_.valid, other = folder_.write("other.svm", rows(random, 2000, -1));
+  options_.epochs = 100'000;
+  for (const bool keep_bad : {false, true}) {
+    for (const std::string& valid : {good, other}) {
+      for (const char* sweep : {"", "rate=0.4,0.5"}) {
+        std::optional<Trainer> trainer;
+        options_.valid = valid, options_.keep_bad = keep_bad, options_.sweep = sweep;
+        options_.on_epoch = [&](const TrainEpoch&) { trainer->close(); };
+        auto opened = Trainer::open(options_);
+        ASSERT_TRUE(opened) << opened.status().message();
+        trainer.emplace(std::move(opened).value());
+        const TrainResult result = trainer->run();
+        const bool saved = keep_bad || valid == good;
+        EXPECT_EQ(result.model, saved ? options_.out : "");
+        EXPECT_EQ(result.status.code(), Code::kAborted);
+        const std::string what = *sweep == 0 ? "what was learnt so far" : "the best model so far";
+        const std::string said = saved ? fmt::format("interrupted; {} is saved", what)
+                                       : fmt::format(
+                                             "interrupted; {} is not saved: {}\nhint: --keep-bad "
+                                             "saves it all the same",
+                                             what, result.not_kept);
+        EXPECT_EQ(result.status.message(), said);
+      }
+    }
+  }
 }
 
 // Each row has a feature of its own, so that one step learns them all.

@@ -352,7 +352,8 @@ class BadTrainingTest(BadInput):
         good, held = self.rows("good.csv", "1.5"), self.rows("held.csv", "1e30")
         code, out, err, _ = self.run_program("train", good, *self.RAW, "--valid", held, "--json", "--out", self.path("kept"))
         self.assertEqual(code, NON_FINITE, err)
-        self.assertIn("the model is not saved: ", err)
+        self.assertRegex(err, r"NON_FINITE: the held-out logloss of \S+ is more than 1000 times .*, and the model is not saved; the largest")
+        self.assertEqual((err.count("not saved"), err.count("worse than")), (1, 0), err)
         self.assertFalse(os.path.exists(self.path("kept")))
         code, out, err, _ = self.run_program("train", good, *self.RAW, "--valid", held, "--json", "--out", self.path("kept"), "--keep-bad")
         self.assertEqual(code, NON_FINITE, err)
@@ -377,6 +378,18 @@ class BadTrainingTest(BadInput):
         # By less than chance.
         self.assertRegex(err, r"warning: the held-out logloss of 0\.69\d+ is worse than that of no features at all, 0\.69315, "
                               r"and the held-out auc of 0 is worse")
+
+    def test_a_model_that_is_not_saved_is_told_of_once(self):
+        worse = self.file("flipped.svm", b"".join(b"%d %d:1\n" % (i % 2, 1 + i % 2) for i in range(4000)))
+        other = self.file("other.svm", b"".join(b"%d %d:1\n" % (i % 2, 2 - i % 2) for i in range(4000)))
+        code, _, err, _ = self.run_program("train", worse, "--valid", other, "--out", self.path("worse"))
+        self.assertEqual(code, 9, err)
+        self.assertRegex(err, r"(?m)^thalweg: warning: the model is not saved: the held-out logloss of \S+ is worse than that of no features at "
+                              r"all, 0\.69315, and the held-out auc of 0 is worse than .*; common causes: .*; --keep-bad saves it all the same$")
+        self.assertEqual((err.count("not saved"), err.count("logloss of")), (1, 1), err)
+        code, _, err, _ = self.run_program("train", worse, "--valid", other, "--out", self.path("worse"), "--sweep", "rate=0.1,0.2")
+        self.assertRegex(err, r"(?m)^  rate=0\.1  held-out loss \S+, the best$")
+        self.assertEqual((code, err.count("not saved"), err.count("kept")), (9, 1, 0), err)
 
     def test_what_is_not_saved_is_said(self):
         code, _, err, _ = self.run_program("train", self.good)

@@ -32,13 +32,14 @@ void tell_of_sweep(const TrainResult& result, Output& out, nlohmann::ordered_jso
   };
   std::stable_sort(trials.begin(), trials.end(),
                    [&](const SweepTrial& a, const SweepTrial& b) { return rank(a) < rank(b); });
+  const char* const best = result.not_kept.empty() ? ", kept" : ", the best";
   for (const SweepTrial& trial : trials) {
     std::string text;
     for (const SweepSetting& setting : trial.settings)
       text += fmt::format("{}={} ", setting.name, setting.value);
     out.note(std::isnan(trial.valid_loss) ? fmt::format("  {} {}", text, trial.status.message())
                                           : fmt::format("  {} held-out loss {:.5f}{}", text, trial.valid_loss,
-                                                        trial.kept ? ", kept" : ""));
+                                                        trial.kept ? best : ""));
   }
 }
 

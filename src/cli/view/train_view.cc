@@ -281,12 +281,11 @@ nlohmann::ordered_json TrainView::sum_up(const TrainResult& result) {
   std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {}model digest {:016x}",
                                  result.examples, result.seconds, rate, keys, result.model_digest);
   if (result.skipped_rows > 0) line += fmt::format("; {} bad rows skipped", result.skipped_rows);
-  const bool asked = !result.not_kept.empty();
-  line += !result.model.empty() ? "; saved to " + result.model
-          : asked               ? "; not saved"
-                                : "; not saved, --out DIR keeps it";
+  const bool bad = !result.not_kept.empty();  // An error of the training says so itself.
+  if (!result.model.empty()) line += "; saved to " + result.model;
+  if (result.model.empty() && !bad) line += "; not saved, --out DIR keeps it";
   out_.note(line);
-  if (asked) {
+  if (bad && result.status.ok()) {
     out_.warn(fmt::format("the model is not saved: {}; --keep-bad saves it all the same", result.not_kept));
     out_.end_with(kBadModelExit);
   }

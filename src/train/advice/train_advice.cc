@@ -131,6 +131,11 @@ std::string worse_before_learnt(JudgedBy by, const std::vector<EpochNumbers>& ep
       before->loss_name, before->loss, before->constant, judging_metric(by.loss).value(by.loss, learnt));
 }
 
+std::string worse_by(JudgedBy by, const std::vector<EpochNumbers>& epochs,
+                     const std::optional<Measured>& learnt) {
+  return learnt ? worse_before_learnt(by, epochs, *learnt) : worse_than_none(by, epochs);
+}
+
 std::string nothing_weighed(const std::vector<EpochNumbers>& epochs) {
   if (epochs.empty()) return {};
   const EpochNumbers& last = epochs.back();
@@ -170,6 +175,13 @@ std::string one_label(Loss loss, const Measured& rows) {
   const double mean = kMeanLabel.value(loss, rows);
   if (kAuc.told(loss) == Told::kNoOne || (mean != 0 && mean != 1)) return {};
   return fmt::format("all rows that the model was measured on have the label {:g}, so there is no AUC", mean);
+}
+
+Status interrupted(std::string_view what, const std::string& not_kept, const std::string& out) {
+  if (out.empty()) return {Code::kAborted, "interrupted; without --out nothing is saved"};
+  if (not_kept.empty()) return {Code::kAborted, fmt::format("interrupted; {} is saved", what)};
+  return with_hint({Code::kAborted, fmt::format("interrupted; {} is not saved: {}", what, not_kept)},
+                   "--keep-bad saves it all the same");
 }
 
 Status with_cause(const Status& status, const DataSet* data) {

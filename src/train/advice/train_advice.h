@@ -55,6 +55,9 @@ std::string worse_than_chance(JudgedBy by, const std::vector<EpochNumbers>& epoc
 std::string worse_than_chance(std::string rows, JudgedBy by, const Measured& measured, double slack = 1);
 // It was worse on rows before they were learnt, in the last pass; `learnt`: the model on such rows.
 std::string worse_before_learnt(JudgedBy by, const std::vector<EpochNumbers>& epochs, const Measured& learnt);
+// The one that holds; `learnt`: where that was measured.
+std::string worse_by(JudgedBy by, const std::vector<EpochNumbers>& epochs,
+                     const std::optional<Measured>& learnt);
 // No row of the last pass counts.
 std::string nothing_weighed(const std::vector<EpochNumbers>& epochs);
 // The loss is not finite, or more than 1,000 times that of a model whose weights are all 0.
@@ -65,6 +68,10 @@ std::string training_diverged(JudgedBy by, const std::vector<EpochNumbers>& epoc
 std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs);
 // The rows that it was measured on have one label only, for which there is no AUC.
 std::string one_label(Loss loss, const Measured& rows);
+
+// Of a job that was asked to end, and has: whether the model that it came to, in words `what`, is saved at
+// `out`; `not_kept` as TrainResult has it.
+Status interrupted(std::string_view what, const std::string& not_kept, const std::string& out);
 
 // A kNonFinite with the most extreme value of the training data, where it stands and what to do about it;
 // any other status as it is. `data` may be null: other processes have it.

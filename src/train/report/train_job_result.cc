@@ -69,14 +69,13 @@ Status TrainJob::outcome(const Status& of_cluster, bool closed) const {
   if (!collected_)
     return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};
   if (!stage_->saved_elsewhere().ok()) return stage_->saved_elsewhere();
-  if (closed) {
-    return {Code::kAborted, options_.out.empty() ? "interrupted; without --out nothing is saved"
-                                                 : "interrupted; what was learnt so far is saved"};
-  }
-  // The model is saved: it may do better on rows that are like those it was trained on.
+  if (closed) return interrupted("what was learnt so far", not_kept_, options_.out);
+  // Where the model is saved, it may do better on rows that are like those it was trained on.
   const auto held_out = on_held_out_rows(JudgedBy(spec().model), stage_->passes());
-  const std::string text = held_out ? diverged(*held_out) : std::string();
-  return text.empty() ? ok_status() : with_cause({Code::kNonFinite, text}, inputs_->train.get());
+  std::string text = held_out ? diverged(*held_out) : std::string();
+  if (text.empty()) return ok_status();
+  if (!not_kept_.empty()) text += ", and the model is not saved";
+  return with_cause({Code::kNonFinite, text}, inputs_->train.get());
 }
 
 void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result) const {
@@ -141,8 +140,10 @@ void TrainJob::add_words(bool closed, TrainResult& result) const {
   std::vector<std::string> warnings;
   if (measured) warnings.push_back(one_label(loss, kept.back().valid));
   warnings.push_back(no_click(rows_without_click_, all));
-  if (not_kept_.empty()) warnings.push_back(nothing_weighed(kept));
-  warnings.push_back(learnt_ ? worse_before_learnt(judged, kept, *learnt_) : worse_than_none(judged, kept));
+  if (not_kept_.empty()) {
+    warnings.push_back(nothing_weighed(kept));
+    warnings.push_back(worse_by(judged, kept, learnt_));
+  }
   if (spec().has_valid() && whole && !measured) {
     warnings.push_back(
         spec().valid.part == Part::kAll

@@ -167,11 +167,15 @@ Task<Status> TrainJob::judge(ShardStore& store) {
   not_kept_ = nothing_weighed(kept);
   if (!not_kept_.empty()) co_return ok_status();
   not_kept_ = worse_than_chance(by, kept);
-  if (not_kept_.empty() || kept.back().has_valid) co_return ok_status();
-  if (Status status = co_await measure_learnt_rows(store, *inputs_, learnt_); !status.ok()) co_return status;
-  // Of a pipe of few rows nobody can say.
-  if (!learnt_ && kept.back().steps < kStepsTell) not_kept_.clear();
-  if (learnt_) not_kept_ = worse_than_chance("learnt rows'", by, *learnt_);
+  if (!not_kept_.empty() && !kept.back().has_valid) {
+    if (Status status = co_await measure_learnt_rows(store, *inputs_, learnt_); !status.ok())
+      co_return status;
+    // Of a pipe of few rows nobody can say.
+    if (!learnt_ && kept.back().steps < kStepsTell) not_kept_.clear();
+    if (learnt_) not_kept_ = worse_than_chance("learnt rows'", by, *learnt_);
+  }
+  std::string with_causes = not_kept_.empty() ? std::string() : worse_by(by, kept, learnt_);
+  if (!with_causes.empty()) not_kept_ = std::move(with_causes);
   co_return ok_status();
 }
 

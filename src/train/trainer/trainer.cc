@@ -8,6 +8,7 @@
 #include "checkpoint/part_file.h"
 #include "client/job/local_cluster.h"
 #include "net/system_disk.h"
+#include "train/advice/train_advice.h"
 #include "train/plan/algorithm_plan.h"
 #include "train/replica_trainer.h"
 #include "train/simulated/simulated_cluster.h"
@@ -127,7 +128,7 @@ TrainResult Trainer::Impl::run_sweep() {
   }
   if (kept < trials.size()) {
     trials[kept].kept = true;
-    if (closing) best.status = {Code::kAborted, "interrupted; the best model so far is kept"};
+    if (closing) best.status = interrupted("the best model so far", best.not_kept, given.out);
   } else if (closing) {
     best.status = {Code::kAborted, "interrupted before the first training was over; nothing is saved"};
   }
