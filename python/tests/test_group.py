@@ -315,11 +315,21 @@ def test_a_place_that_is_given_goes_before_what_a_launcher_holds(free_address, m
     (lambda group: group.reduce_scatter(np.zeros(3), [0.0]), "out: a list; expected an array"),
     (lambda group: group.broadcast(read_only(np.zeros(3)), wait=False), "read-only"),
     (lambda group: group.weighted_mean([1.0], 1), "data: a list"),
+    (lambda group: group.all_reduce(masked()), "data: 1 masked cells, expected none: .filled"),
+    (lambda group: group.broadcast(masked(), wait=False), "data: 1 masked cells"),
+    (lambda group: group.all_gather(np.zeros(1), masked()), "out: 1 masked cells"),
+    (lambda group: group.weighted_mean(masked(), 1), "data: 1 masked cells"),
+    (lambda group: group.all_reduce_sparse([1, 2, 3], masked()), "rows: 1 masked cells"),
+    (lambda group: group.all_reduce_sparse(masked().astype(int), np.zeros(3)), "keys: 1 masked cells"),
     (lambda group: group.allocate((-1,)), "a size of shape -1: expected 0 at least"),
 ])
 def test_what_is_no_array_is_refused_in_words(call, text):
     with pytest.raises(InputError, match=text):
         call(Group.in_process(3)[0])
+
+
+def masked():
+    return np.ma.masked_equal([0.0, 1.0, 2.0], 1)
 
 
 def read_only(array):

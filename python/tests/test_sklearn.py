@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow
 import pytest
 import scipy.sparse
+import thalweg
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -126,3 +127,15 @@ def test_a_model_that_is_worse_than_none_is_warned_of(caplog, monkeypatch):
     fitted = FMRegressor(epochs=2).fit(matrix, 9 * numbers + 100)
     assert any("worse than" in line for line in fitted.result_.warnings)
     assert set(fitted.result_.warnings) <= {record.getMessage() for record in caplog.records if record.levelname == "WARNING"}
+
+
+def test_masked_cells_are_refused(clicks):
+    matrix, labels = clicks
+    rows, labels = matrix[:200].toarray(), labels[:200]
+    hidden = np.ma.masked_greater(rows, 0.9)
+    for data, y, weights, name in ((hidden, labels, None, "X"), (rows, np.ma.masked_greater(labels, 0), None, "y"),
+                                   (rows, labels, np.ma.masked_greater(labels, 0), "sample_weight")):
+        with pytest.raises(thalweg.InputError, match=f"{name}: [0-9]+ masked cells, expected none"):
+            FMRegressor().fit(data, y, weights)
+    with pytest.raises(thalweg.InputError, match="X: [0-9]+ masked cells"):
+        LogisticRegression().fit(rows, labels).predict(hidden)

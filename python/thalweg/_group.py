@@ -12,7 +12,7 @@ import numpy as np
 from . import _core
 from ._errors import InputError
 from ._keys import keys_of
-from ._whole import floats, seconds, seconds_or_none, whole
+from ._whole import floats, refuse_masked, seconds, seconds_or_none, whole
 
 Work = _core.Work
 
@@ -210,7 +210,9 @@ def _call_words(words: dict[str, Any]) -> _core.CallWords:
 
 @contextlib.contextmanager
 def _clear_errors(data: Any, out: Any) -> Iterator[None]:
-    """Says what is wrong with arrays that the core does not take."""
+    """Says what is wrong with arrays that the core does not take, or would not take as they are."""
+    for name, array in (("data", data), ("out", out)):
+        refuse_masked(array, name)
     try:
         yield
     except TypeError:

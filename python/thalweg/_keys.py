@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from ._errors import InputError
+from ._whole import refuse_masked
 
 
 def keys_of(keys: Any) -> np.ndarray:
     """In a row, contiguous and without a sign."""
+    refuse_masked(keys, "keys")
     array = np.asarray(keys)
     if array.dtype.kind in "fO" and not isinstance(keys, np.ndarray):
         array = np.asarray(keys, dtype=object)  # numpy has floats for whole numbers on both sides of 2^63.

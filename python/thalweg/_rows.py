@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _core
 from ._errors import InputError, MissingError
+from ._whole import refuse_masked
 
 FIELDS = "column-fields"  # Name by which a model stores the fields of a matrix's columns.
 COLUMNS = "matrix-columns"  # And the number of these, or ANY.
@@ -57,14 +58,8 @@ def column_names(table: Any) -> list[Any]:
     return list(table.columns if _is_pandas(table) else getattr(table, "column_names", None) or getattr(table, "columns", []))
 
 
-def _refuse_masked(array: Any, name: str) -> None:
-    """numpy.asarray() gives what the mask hides."""
-    if np.ma.is_masked(array):
-        raise InputError(f"{name}: {np.ma.count_masked(array)} masked cells, expected none: .filled(0) gives them a value", "USAGE")
-
-
 def _numbers(values: Any, name: str, count: Optional[int] = None) -> np.ndarray:
-    _refuse_masked(values, name)
+    refuse_masked(values, name)
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -116,7 +111,7 @@ def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
             data = data.copy()
             data.sum_duplicates()
     else:
-        _refuse_masked(data, "rows")
+        refuse_masked(data, "rows")
         data = np.asarray(data)
         if data.ndim != 2:
             raise InputError(f"rows of {data.ndim} dimensions, expected two: rows and features", "USAGE")
@@ -136,6 +131,7 @@ def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
 
 
 def _checked_fields(fields: Any, columns: int) -> np.ndarray:
+    refuse_masked(fields, "column_fields")
     array = np.asarray(fields)
     if array.shape != (columns,) or (array.size and array.dtype.kind not in "iu"):
         raise InputError(f"column_fields: {array.dtype} of shape {array.shape}, expected a whole number for each of "

@@ -28,8 +28,18 @@ def seconds_or_none(timeout: Any) -> Optional[float]:
     return None if timeout is None else seconds(timeout)
 
 
+def refuse_masked(array: Any, name: str) -> None:
+    """Of an array or a list of arrays: numpy.asarray(), and whoever reads its memory, gets what a mask hides."""
+    masked = np.ma.count_masked(array) if np.ma.is_masked(array) else 0
+    if isinstance(array, (list, tuple)):
+        masked = sum(np.ma.count_masked(one) for one in array if np.ma.is_masked(one))
+    if masked:
+        raise InputError(f"{name}: {masked} masked cells, expected none: .filled(0) gives them a value", "USAGE")
+
+
 def floats(numbers: Any, name: str) -> np.ndarray:
     """As they lie if they are contiguous floats; else a copy, of which no number is made up."""
+    refuse_masked(numbers, name)
     try:
         array = np.asarray(numbers)
     except ValueError:

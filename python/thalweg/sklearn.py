@@ -20,6 +20,7 @@ from sklearn.utils.validation import (_check_sample_weight, assert_all_finite, c
 from ._model import Model
 from ._rows import column_names, is_table
 from ._train import TrainResult, train
+from ._whole import refuse_masked
 
 __all__ = ["FMClassifier", "FMRegressor", "LogisticRegression"]
 
@@ -50,11 +51,13 @@ class _Estimator(BaseEstimator):
                 names = [str(name) for name in column_names(data)]
                 self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
             return data
+        refuse_masked(data, "X")
         return validate_data(self, data, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
 
     def _check_both(self, data: Any, labels: Any) -> tuple[Any, np.ndarray]:
         if labels is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        refuse_masked(labels, "y")
         data = self._check(data, reset=True)
         labels = column_or_1d(labels, warn=True)
         if not _has_categories(data):
@@ -71,6 +74,7 @@ class _Estimator(BaseEstimator):
 
     def _fit(self, data: Any, labels: np.ndarray, sample_weight: Any) -> None:
         if sample_weight is not None:
+            refuse_masked(sample_weight, "sample_weight")
             sample_weight = _check_sample_weight(sample_weight, _Counted(len(labels)), dtype=np.float64)
         self.result_: TrainResult = train(data, labels, model=self._kind, loss=self._loss,
                                           sample_weight=sample_weight, keep_bad=True, **self._options())
