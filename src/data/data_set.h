@@ -81,6 +81,9 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   Result<std::unique_ptr<RowReader>> reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch = 0,
                                             Reads reads = Reads::kAll);
 
+  // For who learns only after open() what rows may have; before the first reader.
+  void set_bounds(const RowBounds& bounds) { options_.bounds = bounds; }
+
   // For readers that share their thread with other work; before the first of them. Where the writer of a pipe
   // lets them wait, they return kRetry instead.
   void give_way() {

@@ -50,11 +50,17 @@ Status check_order(const TrainInputs& inputs) {
                             "expected --shuffle rows, or plain files"};
 }
 
+// What rows may have so that `model` can take them; dense models say which flag makes room for more keys.
+RowBounds bounds_of(const ModelSpec& model) {
+  RowBounds bounds = row_bounds(model);
+  bounds.keys_below = 0;
+  return bounds;
+}
+
 // Rows that `model` can take, with hashes for the comparison in TrainMonitor.
 Result<std::shared_ptr<DataSet>> open_rows(ReadOptions options, const ModelSpec& model) {
   options.hash_text = true;
-  options.bounds = row_bounds(model);
-  options.bounds.keys_below = 0;  // Dense models say which flag makes room for more.
+  options.bounds = bounds_of(model);
   return DataSet::open(std::move(options));
 }
 
@@ -83,6 +89,7 @@ Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr
   auto inputs = std::make_shared<TrainInputs>();
   inputs->spec = std::move(spec);
   inputs->train = std::move(pipe);
+  if (inputs->train != nullptr) inputs->train->set_bounds(bounds_of(inputs->spec.model));
   if (inputs->train == nullptr && !inputs->spec.train.paths.empty()) {
     auto train = open_rows(inputs->spec.train, inputs->spec.model);
     if (!train) return train.status();
