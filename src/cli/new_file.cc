@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/hint.h"
+
 namespace thalweg {
 namespace {
 
@@ -27,6 +29,19 @@ Status is_no_input(const std::string& path, const std::vector<std::string>& inpu
     if (!std::filesystem::equivalent(path, input, error)) continue;
     return {Code::kUsage,
             fmt::format("{} would be written over the input {}; expected another place", path, input)};
+  }
+  return ok_status();
+}
+
+Status is_no_packed_name(const std::string& path, const std::string& what, std::string_view command) {
+  constexpr std::pair<std::string_view, std::string_view> kPackers[] = {
+      {".gz", "gzip"}, {".bz2", "bzip2"}, {".xz", "xz"}, {".zst", "zstd"}};
+  for (const auto& [ending, packer] : kPackers) {
+    if (!path.ends_with(ending)) continue;
+    return with_hint(
+        {Code::kUsage,
+         fmt::format("{}: {} are written as plain text; expected a name without {}", path, what, ending)},
+        fmt::format("without -o they go to standard output: thalweg {} ... | {} >FILE", command, packer));
   }
   return ok_status();
 }

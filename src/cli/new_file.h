@@ -37,6 +37,10 @@ class NewFile {
 // A file of this text. kIo.
 Status write_new_file(const std::string& path, std::string_view text);
 
+// kUsage if `path` ends as names of packed files do: readers take what is packed by its bytes, but people and
+// other programs go by the name, and `command` writes `what`, such as rows, as plain text.
+Status is_no_packed_name(const std::string& path, const std::string& what, std::string_view command);
+
 // kUsage if `path` is one of these inputs, however it is spelt: it would be gone when the file is complete.
 Status is_no_input(const std::string& path, const std::vector<std::string>& inputs);
 

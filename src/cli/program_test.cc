@@ -199,15 +199,23 @@ TEST(Program, BadInputIsADataError) {
   EXPECT_EQ(run("data synth --rows 1000 -o /dev/full").code, 1);
 }
 
-TEST(Program, PlainRowsGetNoNameOfPackedOnes) {
+TEST(Program, PlainTextGetsNoNameOfWhatIsPacked) {
+  const std::string rows = test_path("few.svm"), model = test_path("few_model");
+  EXPECT_EQ(run("data synth --rows 20 -o " + rows).code, 0);
+  EXPECT_EQ(run("train --keep-bad --out " + model + " " + rows).code, 0);
   for (const std::string ending : {"gz", "bz2", "xz", "zst"}) {
-    const std::string path = test_path("synth.svm." + ending);
-    const Ran refused = run("data synth --rows 10 -o " + path);
-    EXPECT_EQ(refused.code, 2);
-    EXPECT_NE(refused.err.find("expected a name without ." + ending), std::string::npos) << refused.err;
-    EXPECT_NE(refused.err.find("hint: "), std::string::npos) << refused.err;
-    EXPECT_FALSE(std::filesystem::exists(path));
+    const std::string path = test_path("plain." + ending);
+    for (const std::string& command :
+         {std::string("data synth --rows 10"), "predict --model " + model + " " + rows}) {
+      const Ran refused = run(command + " -o " + path);
+      EXPECT_EQ(refused.code, 2) << command;
+      EXPECT_NE(refused.err.find("expected a name without ." + ending), std::string::npos) << refused.err;
+      EXPECT_NE(refused.err.find("hint: "), std::string::npos) << refused.err;
+      EXPECT_FALSE(std::filesystem::exists(path));
+    }
   }
+  std::filesystem::remove_all(model);
+  std::remove(rows.c_str());
 }
 
 TEST(Program, APartThatHoldsOutNoRowIsWarnedOf) {

@@ -4,8 +4,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "cli/command/command.h"
 #include "cli/new_file.h"
@@ -29,20 +27,6 @@ constexpr OptionRow kSynthOptions[] = {
      .high = 10000},
 };
 
-// Readers take what is packed by its bytes; people and other programs go by the name.
-Status check_name(const std::string& path) {
-  constexpr std::pair<std::string_view, std::string_view> kPackers[] = {
-      {".gz", "gzip"}, {".bz2", "bzip2"}, {".xz", "xz"}, {".zst", "zstd"}};
-  for (const auto& [ending, packer] : kPackers) {
-    if (!path.ends_with(ending)) continue;
-    return with_hint(
-        {Code::kUsage,
-         fmt::format("{}: rows are written as plain text; expected a name without {}", path, ending)},
-        fmt::format("without -o they go to standard output: thalweg data synth ... | {} >FILE", packer));
-  }
-  return ok_status();
-}
-
 Status run_data_synth(const Options& options, Output& out) {
   SynthOptions wanted;
   wanted.rows = static_cast<std::uint64_t>(options.integer("rows"));
@@ -51,7 +35,8 @@ Status run_data_synth(const Options& options, Output& out) {
   wanted.format = options.choice("synth-format").word;
   std::optional<NewFile> file;
   if (options.has("output")) {
-    if (Status status = check_name(options.text("output")); !status.ok()) return status;
+    if (Status status = is_no_packed_name(options.text("output"), "rows", "data synth"); !status.ok())
+      return status;
     file.emplace(options.text("output"));
     if (Status status = file->write(""); !status.ok()) return status;
   }

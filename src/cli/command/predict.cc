@@ -64,6 +64,8 @@ class Answers {
   Status open(const Options& options) {
     if (!options.has("output")) return ok_status();
     if (Status status = is_no_input(options.text("output"), options.arguments()); !status.ok()) return status;
+    if (Status status = is_no_packed_name(options.text("output"), "predictions", "predict"); !status.ok())
+      return status;
     file_.emplace(options.text("output"));
     return file_->write("");
   }
