@@ -199,7 +199,7 @@ TEST_F(DeepFmProgram, WrongFlagsSayWhatIsExpected) {
     EXPECT_EQ(ran.code, 2) << flags;
     return ran.err;
   };
-  EXPECT_NE(refusal("--hidden 8,,4", rows_).find("expected widths from 1"), std::string::npos);
+  EXPECT_NE(refusal("--hidden 8,,4", rows_).find("'8,,4' is not whole numbers from 1"), std::string::npos);
   EXPECT_NE(refusal("--layers 2", rows_).find("--layers"), std::string::npos);
   EXPECT_NE(refusal("--loss classes", rows_).find("for lr and dense models"), std::string::npos);
   EXPECT_NE(refusal("--rank 1024 --fields 100", rows_).find("fields * rank <= 65536"), std::string::npos);

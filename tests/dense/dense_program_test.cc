@@ -355,7 +355,8 @@ TEST_F(DenseProgram, WrongInputHasOneClearError) {
   const std::string odd = quoted(folder_.write("odd.svm", "0.5 1:1\n1 2:1\n"));
   const std::string wide = quoted(folder_.write("wide.svm", "0 1:1\n1 123456789:1\n"));
   const std::string six = quoted(folder_.write("six.svm", "0 1:1\n1 5:1\n"));
-  refused("--model mlp --hidden 32,x " + data(), 2, "--hidden; expected widths from 1 with commas between");
+  refused("--model mlp --hidden 32,x " + data(), 2,
+          "--hidden: '32,x' is not whole numbers from 1 to 1048576");
   refused("--model softmax --hidden 32 " + data(), 2, "--hidden 32");
   refused("--model lr --classes 3 " + six, 2, "has no meaning with");
   refused("--model fm --loss classes " + six, 2, "--loss classes is for lr and dense models");

@@ -150,6 +150,10 @@ TEST_F(DenseModelKindTest, TakesItsDefaultsAndHiddenWidths) {
   EXPECT_EQ(trainer->options().epochs, 4u);
   EXPECT_EQ(trainer->options().batch, 50u);
   EXPECT_EQ(seen, (std::vector<std::uint32_t>{7, 5}));
+  wanted.hidden = {8, 0, 4};
+  const Status refused = Trainer::open(wanted).status();
+  EXPECT_EQ(refused.code(), Code::kUsage);
+  EXPECT_EQ(refused.message(), "--hidden 8,0,4: saw a width of 0; expected widths from 1, such as 512,512");
 }
 
 class Parameters final : public DenseModel {

@@ -106,7 +106,8 @@ class Sorter {
 
   Status take(const OptionRow& row, const CLI::Option& option) {
     const auto& texts = option.results();
-    if (row.type == OptionType::kText && !row.repeats && texts.size() > 1) {
+    const bool once = row.type == OptionType::kText || row.type == OptionType::kInts;
+    if (once && !row.repeats && texts.size() > 1) {
       return usage(fmt::format("--{} is given twice, as '{}' and '{}'; expected once", spelling(row),
                                texts[0], texts[1]));
     }

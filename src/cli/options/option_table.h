@@ -18,7 +18,8 @@ enum class OptionType : std::uint8_t {
   kChoice,    // One of `choices`; a choice written "word:N" takes a whole number in [low, high], and
               // "word:FILE" any text.
   kDuration,  // Seconds, or a number with the unit ms, s, m or h; in [low, high] seconds.
-  kInterval   // A:B, whole numbers with 0 <= A <= B.
+  kInterval,  // A:B, whole numbers with 0 <= A <= B.
+  kInts       // Whole numbers in [low, high] with commas between.
 };
 
 struct OptionRow {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -67,6 +68,14 @@ std::optional<Interval> to_interval(std::string_view text) {
   return Interval{*begin, *end};
 }
 
+bool are_ints(const OptionRow& row, std::string_view text) {
+  const auto words = split(text, ',');
+  return std::all_of(words.begin(), words.end(), [&](std::string_view word) {
+    const auto number = to_number<std::int64_t>(word);
+    return number && in_range(row, *number);
+  });
+}
+
 template <class Value>
 OptionValue or_nothing(const std::optional<Value>& value) {
   return value ? OptionValue(*value) : OptionValue();
@@ -94,13 +103,15 @@ OptionValue convert(const OptionRow& row, std::string_view text) {
       return or_nothing(to_choice(row, text));
     case OptionType::kInterval:
       return or_nothing(to_interval(text));
+    case OptionType::kInts:
+      return are_ints(row, text) ? OptionValue(std::string(text)) : OptionValue();
   }
   return {};
 }
 
 std::string range_text(const OptionRow& row) {
   if (row.high >= 1e18) return row.low == 0 ? "of at least 0" : fmt::format("of at least {}", row.low);
-  const bool whole = row.type == OptionType::kInt || row.type == OptionType::kChoice;
+  const bool whole = row.type != OptionType::kReal && row.type != OptionType::kDuration;
   const auto bound = [&](double value) {
     return whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : fmt::format("{}", value);
   };
@@ -139,6 +150,8 @@ std::string expectation(const OptionRow& row) {
     }
     case OptionType::kInterval:
       return fmt::format("A:B with 0 <= A <= B, such as {}", row.example);
+    case OptionType::kInts:
+      return fmt::format("whole numbers {} with commas between, such as {}", range_text(row), row.example);
   }
   return {};
 }

@@ -117,6 +117,15 @@ TEST(Resolve, WrongValuesNameOptionValueAndExpectation) {
   EXPECT_HAS(error({"train", "a.svm", "--out", "--json"}), "--out needs a value, but '--json' follows it");
 }
 
+TEST(Resolve, WidthsOfLayersAreNamedWithWhatIsWrong) {
+  for (const std::string widths : {"0", "8,0,4", "8,,4", "32,x", "32x", "-1", "8.5"}) {
+    EXPECT_EQ(error({"train", "a.svm", "--model", "mlp", "--hidden", widths}),
+              "USAGE --hidden: '" + widths +
+                  "' is not whole numbers from 1 to 1048576 with commas between, such as 256,128");
+  }
+  EXPECT_EQ(read({"train", "a.svm", "--model", "mlp", "--hidden", "8,4"})->text("hidden"), "8,4");
+}
+
 TEST(Resolve, CountsArguments) {
   EXPECT_HAS(error({"train"}), "USAGE thalweg train needs FILE...");
   EXPECT_HAS(error({"version", "now"}), "takes no argument, so 'now' is one too many");

@@ -33,13 +33,12 @@ std::optional<Loss> maybe_loss(const Options& options) {
   return std::nullopt;
 }
 
-// What is no number becomes a width of 0, which the plan refuses.
 std::optional<std::vector<std::uint32_t>> widths(const Options& options) {
   const auto text = options.maybe_text("hidden");
   if (!text) return std::nullopt;
   std::vector<std::uint32_t> out;
   for (const std::string_view word : split(*text, ',')) {
-    std::uint32_t width = 0;
+    std::uint32_t width = 0;  // The option is of whole numbers.
     (void)std::from_chars(word.data(), word.data() + word.size(), width);
     out.push_back(width);
   }

@@ -27,6 +27,7 @@ bool fits(OptionType type, const toml::node& node) {
     case OptionType::kText:
     case OptionType::kChoice:
     case OptionType::kInterval:
+    case OptionType::kInts:
       return node.is_string();
   }
   return false;

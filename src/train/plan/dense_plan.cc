@@ -187,8 +187,11 @@ Status choose_hidden(const TrainerOptions& options, const ModelKind& kind,
     return {Code::kUsage, fmt::format("--hidden has no meaning with --model {}", kind.name)};
   }
   for (const std::uint32_t width : options.hidden.value_or(std::vector<std::uint32_t>())) {
-    if (width == 0)
-      return {Code::kUsage, "--hidden; expected widths from 1 with commas between, such as 512,512"};
+    if (width == 0) {
+      return {Code::kUsage,
+              fmt::format("--hidden {}: saw a width of 0; expected widths from 1, such as 512,512",
+                          fmt::join(*options.hidden, ","))};
+    }
   }
   model.hidden = options.hidden.value_or(std::vector<std::uint32_t>(usual.begin(), usual.end()));
   return ok_status();
