@@ -48,6 +48,27 @@ TEST_F(DeepFmProgram, APipeMustSayItsFieldsWhereItHasSome) {
   EXPECT_NE(ran.err.find("--fields must be given"), std::string::npos) << ran.err;
 }
 
+// What it goes on with is known by its flags, not by its tables.
+TEST_F(DeepFmProgram, AnotherShapeThanThatOfTheModelIsRefusedByItsFlag) {
+  const std::string flat = folder_ / "flat", fields = folder_ / "fields";
+  (void)told("train --model deepfm --hidden 8 --out " + flat + " " + flat_);
+  (void)told("train --model deepfm --hidden 8,4 --out " + fields + " " + rows_);
+  const auto refused = [](const std::string& arguments, const std::string& why) {
+    const Ran ran = run("train " + arguments);
+    EXPECT_EQ(ran.code, 2) << arguments << "\n" << ran.err;
+    EXPECT_NE(ran.err.find(why), std::string::npos) << arguments << "\n" << ran.err;
+  };
+  refused("--init " + fields + " --hidden 8 " + rows_,
+          "--hidden 8, but the model at " + fields + " has 8,4; leave --hidden out");
+  refused("--init-weights " + fields + " --rank 4 " + rows_,
+          "--rank 4, but the model at " + fields + " has 8; leave --rank out");
+  refused("--init " + fields + " --fields 3 " + rows_,
+          "--fields 3, but the model at " + fields + " has 39; leave --fields out");
+  refused("--init " + flat + " --fields 3 " + flat_, "has no fields; leave --fields out");
+  refused("--init-weights " + flat + " " + rows_,
+          "--init-weights " + flat + ": its fields are none, and this training's those that rows have");
+}
+
 TEST_F(DeepFmProgram, ARowOfAFieldThatTheModelHasNotIsABadRow) {
   const std::string model = folder_ / "model", late = folder_ / "late.ffm";
   (void)told("train --model deepfm --hidden 8 --out " + model + " " + rows_);

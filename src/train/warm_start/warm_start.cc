@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
 #include "base/rule_fields.h"
 #include "data/column/member_kinds.h"
-#include "model/model_kind.h"
 #include "net/system_disk.h"
 #include "train/plan/algorithm_plan.h"
 #include "train/rows/key_ages.h"
@@ -26,6 +27,18 @@ std::string shape(const TableSpec& spec) {
 template <class Value>
 void settle_number(std::optional<Value>& open, Value known) {
   if (!open) open = known;
+}
+
+std::string size_text(std::uint32_t size) { return std::to_string(size); }
+std::string size_text(const std::vector<std::uint32_t>& sizes) {
+  return sizes.empty() ? "none" : fmt::format("{}", fmt::join(sizes, ","));
+}
+
+Status first_failure(std::initializer_list<Status> all) {
+  for (const Status& status : all) {
+    if (!status.ok()) return status;
+  }
+  return ok_status();
 }
 
 bool has_state(RuleKind kind) {
@@ -55,6 +68,10 @@ Result<std::unique_ptr<WarmStart>> WarmStart::open(const TrainerOptions& options
   return std::unique_ptr<WarmStart>(new WarmStart(std::move(reader).value(), options.init_weights_only));
 }
 
+std::string WarmStart::given() const {
+  return fmt::format("{} {}", weights_only_ ? "--init-weights" : "--init", reader_.path());
+}
+
 std::string WarmStart::stored(const char* flag) const { return reader_.manifest().option(flag); }
 
 std::string WarmStart::known_columns() const {
@@ -74,8 +91,8 @@ std::string WarmStart::description() const {
 }
 
 Status WarmStart::differs(const std::string& what, const std::string& here, const std::string& there) const {
-  return {Code::kUsage, fmt::format("{} {}, but the model at {} has {}; leave {} out", what, here,
-                                    reader_.path(), there, what)};
+  return {Code::kUsage, fmt::format("{} {}, but the model at {} has {}; leave {} out, or train a new model",
+                                    what, here, reader_.path(), there, what)};
 }
 
 Status WarmStart::check_keys(const DataSet& data) const {
@@ -119,6 +136,19 @@ Status WarmStart::settle_reading(TrainerOptions& options) const {
   return ok_status();
 }
 
+template <class Size>
+Status WarmStart::settle_size(const char* flag, std::optional<Size>& open, const Size& known) const {
+  if (open && *open != known) return differs(flag, size_text(*open), size_text(known));
+  open = known;
+  return ok_status();
+}
+
+Result<const ModelKind*> WarmStart::kind(const TrainerOptions& options) const {
+  ModelSpec named = reader_.manifest().model;
+  named.kinds = options.more.models;
+  return find_kind(named);
+}
+
 Status WarmStart::settle_shape(TrainerOptions& options) const {
   const ModelSpec& model = reader_.manifest().model;
   const std::string name = model.script.empty() ? model.name : model.name + ":" + model.script;
@@ -128,19 +158,32 @@ Status WarmStart::settle_shape(TrainerOptions& options) const {
   if (options.loss && *options.loss != model.loss)
     return differs("--loss", std::string(loss_name(*options.loss)), std::string(loss_name(model.loss)));
   if (model.loss != Loss::kBytes) options.loss = model.loss;
-  settle_number(options.rank, model.rank);
-  if (model.fields != 0) settle_number(options.fields, model.fields);
+  return settle_sizes(options);
+}
+
+// What the options say that means nothing to the model's kind is for the plan to refuse.
+Status WarmStart::settle_sizes(TrainerOptions& options) const {
+  const ModelSpec& model = reader_.manifest().model;
+  const auto found = kind(options);
+  if (!found) return found.status();
   if (model.layers != 0) {
-    settle_number(options.context, model.inputs);
-    settle_number(options.layers, model.layers);
-    settle_number(options.width, model.width);
-    settle_number(options.heads, model.heads);
-    return ok_status();
+    return first_failure({settle_size("--context", options.context, model.inputs),
+                          settle_size("--layers", options.layers, model.layers),
+                          settle_size("--width", options.width, model.width),
+                          settle_size("--heads", options.heads, model.heads)});
   }
-  if (model.inputs != 0) settle_number(options.inputs, model.inputs);
-  if (model.classes != 0) settle_number(options.classes, model.classes);
-  if (!model.hidden.empty()) settle_number(options.hidden, model.hidden);
-  return ok_status();
+  if (!(*found)->factors) settle_number(options.rank, model.rank);
+  const bool fields = (*found)->fields || (*found)->deep != nullptr;
+  if (fields && model.fields == 0 && options.fields)
+    return differs("--fields", std::to_string(*options.fields), "no fields");
+  const auto settled = [&](bool has, const char* flag, auto& open, const auto& known) {
+    return has ? settle_size(flag, open, known) : ok_status();
+  };
+  return first_failure({settled((*found)->factors, "--rank", options.rank, model.rank),
+                        settled(model.fields != 0, "--fields", options.fields, model.fields),
+                        settled(model.inputs != 0, "--inputs", options.inputs, model.inputs),
+                        settled(model.classes != 0, "--classes", options.classes, model.classes),
+                        settled(takes_hidden(**found), "--hidden", options.hidden, model.hidden)});
 }
 
 // State means something to the rule alone that has left it.
@@ -163,18 +206,16 @@ Status WarmStart::settle_rules(TrainerOptions& options) const {
   settle_number(options.rate, model.weights.rate);
   settle_number(options.l1, model.weights.l1);
   settle_number(options.l2, model.weights.l2);
-  ModelSpec named = model;
-  named.kinds = options.more.models;
-  const auto kind = find_kind(named);
-  if (!kind) return kind.status();
-  if ((*kind)->dense == nullptr && !manifest.tables.empty())
+  const auto found = kind(options);
+  if (!found) return found.status();
+  if ((*found)->dense == nullptr && !manifest.tables.empty())
     settle_number(options.bias_rate, manifest.tables[kBias].spec.rule.rate);
-  if ((*kind)->factors) {
+  if ((*found)->factors) {
     options.factor_optimizer = model.factors.kind;
     settle_number(options.factor_rate, model.factors.rate);
     settle_number(options.factor_l2, model.factors.l2);
   }
-  if ((*kind)->deep != nullptr) settle_number(options.layer_rate, manifest.tables.back().spec.rule.rate);
+  if ((*found)->deep != nullptr) settle_number(options.layer_rate, manifest.tables.back().spec.rule.rate);
   return ok_status();
 }
 
@@ -193,25 +234,24 @@ Status WarmStart::check_table(const TableManifest& had, const TableSpec& wanted)
       spec.rows == wanted.rows) {
     return ok_status();
   }
-  return {Code::kUsage,
-          fmt::format("--init {}: its table {} has {}; this training's table {} has {}: options and "
-                      "data must lead to the same sizes",
-                      reader_.path(), spec.name, shape(spec), wanted.name, shape(wanted))};
+  return {Code::kUsage, fmt::format("{}: its table {} has {}; this training's table {} has {}: options and "
+                                    "data must lead to the same sizes",
+                                    given(), spec.name, shape(spec), wanted.name, shape(wanted))};
 }
 
 Status WarmStart::check(const TrainSpec& spec, const std::vector<TableSpec>& tables) const {
   const ModelSpec& model = reader_.manifest().model;
-  if (model.fields_by_place != spec.model.fields_by_place) {
-    return {Code::kUsage, fmt::format("--init {}: its fields are {}, and this training's {}", reader_.path(),
-                                      fields_text(model), fields_text(spec.model))};
+  if (model.fields_by_place != spec.model.fields_by_place || model.fields != spec.model.fields) {
+    return {Code::kUsage, fmt::format("{}: its fields are {}, and this training's {}; expected rows of the "
+                                      "kind that it has learnt from",
+                                      given(), fields_text(model), fields_text(spec.model))};
   }
   const std::vector<TableManifest>& had = reader_.manifest().tables;
   const bool without_ages = had.size() + 1 == tables.size() && is_ages_table(tables.back());
   if (had.size() != tables.size() && !without_ages) {
-    return {Code::kUsage,
-            fmt::format("--init {}: it has {} tables, and this training {}: options and data must "
-                        "lead to the same sizes",
-                        reader_.path(), had.size(), tables.size())};
+    return {Code::kUsage, fmt::format("{}: it has {} tables, and this training {}: options and data must "
+                                      "lead to the same sizes",
+                                      given(), had.size(), tables.size())};
   }
   const std::vector<TableSpec> at_servers = server_tables(spec, tables);
   bool sparse = false, saved = true, kept = true;  // Of the state that the rules have.
@@ -230,11 +270,10 @@ Status WarmStart::check(const TrainSpec& spec, const std::vector<TableSpec>& tab
                         spec.algorithm, spec.model.name)};
   }
   if (weights_only_ || (saved && kept)) return ok_status();
-  return {Code::kUsage,
-          fmt::format("--init {}: {}; begin with the weights alone: --init-weights {}", reader_.path(),
-                      saved ? "replicas that servers make agree begin without optimizer state"
-                            : "its optimizer state was not saved, as after --algorithm easgd",
-                      reader_.path())};
+  return {Code::kUsage, fmt::format("{}: {}; begin with the weights alone: --init-weights {}", given(),
+                                    saved ? "replicas that servers make agree begin without optimizer state"
+                                          : "its optimizer state was not saved, as after --algorithm easgd",
+                                    reader_.path())};
 }
 
 }  // namespace thalweg

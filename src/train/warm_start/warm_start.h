@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/data_set.h"
 #include "model/format/model_dir.h"
+#include "model/model_kind.h"
 #include "thalweg/trainer.h"
 #include "train/train_spec.h"
 
@@ -41,10 +43,15 @@ class WarmStart {
  private:
   WarmStart(ModelReader reader, bool weights_only)
       : reader_(std::move(reader)), weights_only_(weights_only) {}
+  std::string given() const;  // "--init DIR", as it was.
   std::string stored(const char* flag) const;
   Status differs(const std::string& what, const std::string& here, const std::string& there) const;
   Status settle_reading(TrainerOptions& options) const;
   Status settle_shape(TrainerOptions& options) const;
+  Status settle_sizes(TrainerOptions& options) const;
+  template <class Size>
+  Status settle_size(const char* flag, std::optional<Size>& open, const Size& known) const;
+  Result<const ModelKind*> kind(const TrainerOptions& options) const;
   Status settle_rules(TrainerOptions& options) const;
   Status check_table(const TableManifest& had, const TableSpec& wanted) const;
 

@@ -152,8 +152,9 @@ TEST_F(WarmStarts, WhatDiffersIsRefusedWithTheReason) {
     return status;
   };
   EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.model = "lr"; }), "has model fm; leave --model out"));
-  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.rank = 4; }),
-                   "its table factors has 8 floats a key; this training's table factors has 4"));
+  EXPECT_TRUE(
+      says(refusal([](TrainerOptions& o) { o.rank = 4; }),
+           "--rank 4, but the model at " + options_.out + " has 8; leave --rank out, or train a new model"));
   EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.loss = Loss::kSquared; }), "has logistic"));
   EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.hash_bits = 18; }), "has 64-bit ids"));
   EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.factor_optimizer = RuleKind::kSgd; }),
@@ -162,6 +163,19 @@ TEST_F(WarmStarts, WhatDiffersIsRefusedWithTheReason) {
   TrainerOptions next = options_;
   next.init = options_.files[0];
   EXPECT_EQ(refused(next).code(), Code::kModel);
+}
+
+TEST_F(WarmStarts, FieldsThatDifferAreNamedByTheirFlag) {
+  options_.files = {folder_.write("rows.ffm", "1 0:3:1 1:4:1\n0 0:5:1 1:4:1\n")};
+  options_.model = "ffm", options_.valid_part = 0, options_.keep_bad = true;
+  ASSERT_TRUE(run(options_).complete);
+  TrainerOptions next = options_;
+  next.init = options_.out, next.out = folder_ / "next", next.fields = 3;
+  EXPECT_TRUE(says(refused(next), "--fields 3, but the model at " + options_.out +
+                                      " has 2; leave --fields out, or train a new model"))
+      << refused(next).message();
+  next.fields.reset();
+  EXPECT_TRUE(run(next).complete);
 }
 
 // In another format a feature has another key, so that nothing that was learnt would count.
