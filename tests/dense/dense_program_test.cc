@@ -346,6 +346,20 @@ TEST_F(DenseProgram, RowsOfAnyFormatAndOtherLosses) {
   EXPECT_GT(told(job + " --model mlp --hidden 16")["valid_accuracy"].get<double>(), 0.99);
 }
 
+TEST_F(DenseProgram, SumsThatShardsLackAreNoneToGoOnWith) {
+  const std::string model = folder_ / "model", job = "train --algorithm downpour " + data();
+  (void)told("train --model softmax --optimizer ftrl --out " + model + " " + data());
+  const Ran ran = run(job + " --init " + model);
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_NE(
+      ran.err.find("--init " + model + " makes no sense with --algorithm downpour: the model goes on by"),
+      std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("--init-weights " + model), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("--optimizer"), std::string::npos) << ran.err;
+  EXPECT_GT(told(job + " --keep-bad --init-weights " + model)["examples"], 0);
+}
+
 TEST_F(DenseProgram, WrongInputHasOneClearError) {
   const auto refused = [&](const std::string& arguments, int code, const std::string& why) {
     const Ran ran = run("train " + arguments);

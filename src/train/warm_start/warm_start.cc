@@ -46,10 +46,8 @@ bool has_state(RuleKind kind) {
 }
 
 // Whether data shards have replicas that servers make agree.
-bool by_replicas_and_servers(const TrainSpec& spec) {
-  const auto chosen = algorithm_of(spec);
-  return chosen && chosen->algorithm->make != nullptr &&
-         chosen->algorithm->group == Algorithm::Group::kUnused;
+bool by_replicas_and_servers(const Algorithm& algorithm) {
+  return algorithm.make != nullptr && algorithm.group == Algorithm::Group::kUnused;
 }
 
 const char* fields_text(const ModelSpec& model) {
@@ -186,6 +184,29 @@ Status WarmStart::settle_sizes(TrainerOptions& options) const {
                         settled(takes_hidden(**found), "--hidden", options.hidden, model.hidden)});
 }
 
+Status WarmStart::check_algorithm(const TrainerOptions& options) const {
+  const auto chosen = choose_algorithm(options.algorithm);
+  if (!chosen) return ok_status();  // The plan says why, or there is none.
+  const Algorithm& algorithm = *chosen->algorithm;
+  const Manifest& manifest = reader_.manifest();
+  const bool sparse = std::any_of(manifest.tables.begin(), manifest.tables.end(), [](const auto& table) {
+    return table.spec.kind == TableSpec::Kind::kSparse;
+  });
+  if (sparse && by_replicas_and_servers(algorithm)) {
+    return {Code::kUsage,
+            fmt::format("{} makes no sense with --algorithm {}: each data shard would begin by taking every "
+                        "row of model {}; expected sync, or another such as ssp:S, async or local:K",
+                        given(), options.algorithm, manifest.model.name)};
+  }
+  if (weights_only_ || algorithm.state || manifest.model.weights.kind != RuleKind::kFtrl) return ok_status();
+  return {
+      Code::kUsage,
+      fmt::format("{} makes no sense with --algorithm {}: the model goes on by ftrl, whose weights follow "
+                  "from sums that a data shard does not have; begin with the weights alone: "
+                  "--init-weights {}",
+                  given(), options.algorithm, reader_.path())};
+}
+
 // State means something to the rule alone that has left it.
 Status WarmStart::settle_rules(TrainerOptions& options) const {
   const Manifest& manifest = reader_.manifest();
@@ -223,6 +244,7 @@ Result<TrainerOptions> WarmStart::settle(TrainerOptions options) const {
   for (const auto step : {&WarmStart::settle_reading, &WarmStart::settle_shape}) {
     if (Status status = (this->*step)(options); !status.ok()) return status;
   }
+  if (Status status = check_algorithm(options); !status.ok()) return status;
   if (weights_only_) return options;
   if (Status status = settle_rules(options); !status.ok()) return status;
   return options;
@@ -254,20 +276,13 @@ Status WarmStart::check(const TrainSpec& spec, const std::vector<TableSpec>& tab
                                       given(), had.size(), tables.size())};
   }
   const std::vector<TableSpec> at_servers = server_tables(spec, tables);
-  bool sparse = false, saved = true, kept = true;  // Of the state that the rules have.
+  bool saved = true, kept = true;  // Of the state that the rules have.
   for (std::size_t t = 0; t < had.size(); ++t) {
     const TableSpec &table = tables[t], &at_server = at_servers[t];
     if (Status status = check_table(had[t], table); !status.ok()) return status;
-    sparse = sparse || table.kind == TableSpec::Kind::kSparse;
     if (!has_state(table.rule.kind) || had[t].rows == 0) continue;
     saved = saved && had[t].state_floats > 0;
     kept = kept && (at_server.rule.kind == table.rule.kind || at_server.dim > table.dim);
-  }
-  if (sparse && by_replicas_and_servers(spec)) {
-    return {Code::kUsage,
-            fmt::format("--init makes no sense with --algorithm {} and --model {}: each data shard would "
-                        "begin by taking every row; expected sync or another by servers, or a dense model",
-                        spec.algorithm, spec.model.name)};
   }
   if (weights_only_ || (saved && kept)) return ok_status();
   return {Code::kUsage, fmt::format("{}: {}; begin with the weights alone: --init-weights {}", given(),

@@ -52,6 +52,8 @@ class WarmStart {
   template <class Size>
   Status settle_size(const char* flag, std::optional<Size>& open, const Size& known) const;
   Result<const ModelKind*> kind(const TrainerOptions& options) const;
+  // Whether the algorithm can begin with what the model has.
+  Status check_algorithm(const TrainerOptions& options) const;
   Status settle_rules(TrainerOptions& options) const;
   Status check_table(const TableManifest& had, const TableSpec& wanted) const;
 

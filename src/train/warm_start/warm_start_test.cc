@@ -159,7 +159,17 @@ TEST_F(WarmStarts, WhatDiffersIsRefusedWithTheReason) {
   EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.hash_bits = 18; }), "has 64-bit ids"));
   EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.factor_optimizer = RuleKind::kSgd; }),
                    "--init-weights " + options_.out));
-  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.algorithm = "dcasgd"; }), "expected sync"));
+  for (const bool weights : {false, true}) {
+    const Status taken = refusal([&](TrainerOptions& o) {
+      o.algorithm = "downpour";
+      o.init_weights_only = weights;
+    });
+    EXPECT_TRUE(says(taken, (weights ? "--init-weights " : "--init ") + options_.out +
+                                " makes no sense with --algorithm downpour: each data shard would begin"))
+        << taken.message();
+    EXPECT_TRUE(says(taken, "expected sync")) << taken.message();
+    EXPECT_FALSE(says(taken, "--optimizer")) << taken.message();
+  }
   TrainerOptions next = options_;
   next.init = options_.files[0];
   EXPECT_EQ(refused(next).code(), Code::kModel);
