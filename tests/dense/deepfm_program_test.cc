@@ -45,7 +45,21 @@ TEST_F(DeepFmProgram, APipeMustSayItsFieldsWhereItHasSome) {
   EXPECT_EQ(told("train --model deepfm --batch 500 --fields 39 - <" + rows_)["examples"], 4000);
   const Ran ran = run("train --model deepfm - <" + rows_);
   EXPECT_EQ(ran.code, 2);
-  EXPECT_NE(ran.err.find("--fields must be given"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("--fields must be given when deepfm learns from libffm rows of a pipe"),
+            std::string::npos)
+      << ran.err;
+}
+
+TEST_F(DeepFmProgram, APipeOfColumnsHasTheirFields) {
+  std::string csv = "site,ad,click\n";
+  for (int row = 0; row < 300; ++row)
+    csv += fmt::format("s{},a{},{}\n", row % 7, row % 3, row % 7 < 3 ? 1 : 0);
+  const std::string rows = folder_ / "rows.csv", model = folder_ / "model";
+  write_text(rows, csv);
+  const std::string job = "train --model deepfm --hidden 8 --batch 100 --data-shards 1 --out " + model + " ";
+  const json piped = told(job + "- <" + rows);
+  EXPECT_NE(run("model inspect " + model).out.find("rank 8, 2 fields"), std::string::npos);
+  EXPECT_EQ(told(job + rows)["model_digest"], piped["model_digest"]);
 }
 
 // What it goes on with is known by its flags, not by its tables.

@@ -321,6 +321,15 @@ std::optional<std::uint32_t> field_of_column(std::string_view name, const Column
   return std::nullopt;
 }
 
+std::uint32_t fields_of_columns(const Columns& columns) {
+  std::uint32_t fields = 0;
+  for (const Column& column : columns.list) {
+    const bool is_feature = column.kind == Kind::kNumeric || column.kind == Kind::kCategorical;
+    if (is_feature) fields = std::max(fields, column.field + 1);
+  }
+  return fields;
+}
+
 bool next_cell(const char*& p, char separator, std::string_view& cell, std::string& scratch) {
   if (*p != '"') {
     const char* begin = p;

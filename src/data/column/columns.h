@@ -87,6 +87,8 @@ Key category_key(std::string_view cell, Key salt);
 
 // Of the numeric or categorical column of that name.
 std::optional<std::uint32_t> field_of_column(std::string_view name, const Columns& columns);
+// How many fields those columns have.
+std::uint32_t fields_of_columns(const Columns& columns);
 
 // The same columns in the language above, each with its name and kind.
 std::string columns_text(const Columns& columns);

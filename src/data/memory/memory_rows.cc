@@ -24,7 +24,8 @@ constexpr RowFormat kTableFormat = {.name = "table",
                                     .ids = "columns",
                                     .columns = true,
                                     .parser = make_memory_parser,
-                                    .field_named = field_of_column};
+                                    .field_named = field_of_column,
+                                    .fields = fields_of_columns};
 
 }  // namespace
 

@@ -105,6 +105,7 @@ extern constinit const RowFormat kCriteoFormat = {
     .parser = make_criteo_parser,
     .names = name_criteo_cells,
     .field_named = field_of_criteo_cell,
+    .fields = [](const Columns&) { return kCells; },
 };
 
 }  // namespace thalweg

@@ -141,6 +141,7 @@ extern constinit const RowFormat kCsvFormat = {
     .parser = make_csv_parser,
     .names = name_cells,
     .field_named = field_of_column,
+    .fields = fields_of_columns,
 };
 
 }  // namespace thalweg

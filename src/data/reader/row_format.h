@@ -52,6 +52,8 @@ struct RowFormat {
   // The field of entries of the row's part that is called so; nothing: there is none. Null: rows have no
   // parts, so that no pairs of these can be asked for.
   std::optional<std::uint32_t> (*field_named)(std::string_view name, const Columns& columns) = nullptr;
+  // How many fields rows have. Null: only the rows tell, or they have none.
+  std::uint32_t (*fields)(const Columns& columns) = nullptr;
 };
 using RowFormats = std::vector<const RowFormat*>;
 

@@ -26,9 +26,15 @@ Status plan_fields(const TrainerOptions& options, const std::shared_ptr<DataSet>
                 options.min_count, *fields)};
   }
   if (!fields && !there_are) fields = 0;
+  if (!fields && data->format().fields != nullptr) {
+    fields = data->format().fields(data->columns());
+    if (*fields > kFieldsUsual) spec.fields_from = "one field a column of " + data->paths().front();
+  }
   if (!fields && !data->seekable()) {
     return {Code::kUsage,
-            fmt::format("--fields must be given when {} reads standard input", spec.model.name)};
+            fmt::format("--fields must be given when {} learns from {} rows of a pipe, which would have to "
+                        "be read twice to count them; expected one more than the largest field",
+                        spec.model.name, data->format().title)};
   }
   if (!fields) {
     const auto counted = count_fields(data);
