@@ -83,6 +83,14 @@ TEST_F(DeepFmProgram, AnotherShapeThanThatOfTheModelIsRefusedByItsFlag) {
           "--init-weights " + flat + ": its fields are none, and this training's those that rows have");
 }
 
+TEST_F(DeepFmProgram, ASchedulerWithoutRowsSaysThatItsModelHasNoFields) {
+  const std::string job = "node scheduler --model deepfm --listen nowhere ";
+  const std::string warning = "deepfm learns without fields, since no training files are named here";
+  EXPECT_NE(run(job).err.find(warning), std::string::npos) << run(job).err;
+  for (const std::string& told : {std::string("--fields 39"), flat_})
+    EXPECT_EQ(run(job + told).err.find(warning), std::string::npos) << told;
+}
+
 TEST_F(DeepFmProgram, ARowOfAFieldThatTheModelHasNotIsABadRow) {
   const std::string model = folder_ / "model", late = folder_ / "late.ffm";
   (void)told("train --model deepfm --hidden 8 --out " + model + " " + rows_);
