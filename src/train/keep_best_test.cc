@@ -227,6 +227,27 @@ TEST_F(KeepBest, WithoutHeldOutRowsAModelOfClassesIsJudgedByWhatItHasLearnt) {
   EXPECT_EQ(run(options_).model, options_.out);
 }
 
+// Servers have optimizer state behind the rows that replicas show.
+TEST_F(KeepBest, WithoutHeldOutRowsAMeanOfReplicasIsJudgedByItsWeights) {
+  Random random(12);
+  std::string text;
+  for (int row = 0; row < 20000; ++row)
+    text += fmt::format("{} {}:1\n", random.chance(row % 2 == 0 ? 0.5 : 0.1) ? 1 : 0, row % 2);
+  options_ = {};
+  options_.files = {folder_.write("own.svm", text)};
+  options_.batch = 40, options_.data_shards = 2, options_.epochs = 2;
+  for (const std::string algorithm : {"local:4", "fedavg"}) {
+    options_.algorithm = algorithm;
+    options_.out = folder_ / ("good-" + algorithm);
+    options_.rate.reset(), options_.bias_rate.reset();
+    EXPECT_EQ(run(options_).model, options_.out);
+    options_.out = folder_ / ("bad-" + algorithm);
+    options_.rate = options_.bias_rate = 1e-5f;
+    const TrainResult bad = run(options_);
+    EXPECT_EQ(bad.not_kept.find("the learnt rows' logloss of 0.69"), 0u) << bad.not_kept;
+  }
+}
+
 TEST_F(KeepBest, RowsThatAllWeighNothingAreNamed) {
   std::string text;
   for (int row = 0; row < 100; ++row) text += fmt::format("{}:0 {}:1\n", row % 2, row % 7);

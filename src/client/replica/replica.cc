@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -157,6 +159,15 @@ TableSpec shown_table(TableSpec table) {
   if (table.dim + state <= limits::kDimMax) table.dim += static_cast<std::uint32_t>(state);
   table.rule.kind = RuleKind::kAssign;
   return table;
+}
+
+Rows without_state(const Rows& shown, std::size_t count, std::size_t dim) {
+  const std::size_t width = count == 0 ? dim : shown.size() / count;
+  if (width == dim) return shown;
+  const auto rows = std::make_shared_for_overwrite<float[]>(count * dim);
+  for (std::size_t i = 0; i < count; ++i)
+    std::copy_n(shown.span().begin() + static_cast<std::ptrdiff_t>(i * width), dim, rows.get() + i * dim);
+  return Rows(rows, {rows.get(), count * dim});
 }
 
 }  // namespace thalweg

@@ -74,5 +74,7 @@ class Replica {
 // What servers keep of a table that data shards have replicas of, for these to show: rows as they are given,
 // with their optimizer state behind them where that fits a row.
 TableSpec shown_table(TableSpec table);
+// The first `dim` floats of each of `count` rows.
+Rows without_state(const Rows& shown, std::size_t count, std::size_t dim);
 
 }  // namespace thalweg

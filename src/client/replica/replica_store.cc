@@ -124,15 +124,9 @@ Task<Answer> ReplicaStore::epoch_ended() {
 // Without the state that servers may keep behind a row.
 Task<Answer> ReplicaStore::read_shown(TableId table, Keys keys) {
   Answer shown = co_await shared_.read(table, keys);
-  const std::size_t count = keys.size();
-  if (!shown.status.ok() || count == 0 || table.value >= replica_.tables()) co_return shown;
-  const std::size_t dim = replica_.spec(table).dim, width = shown.rows.size() / count;
-  if (width == dim) co_return shown;
-  const auto rows = std::make_shared_for_overwrite<float[]>(count * dim);
-  for (std::size_t i = 0; i < count; ++i)
-    std::copy_n(shown.rows.span().begin() + static_cast<std::ptrdiff_t>(i * width), dim,
-                rows.get() + i * dim);
-  co_return answer(ok_status(), Rows(rows, {rows.get(), count * dim}));
+  if (shown.status.ok() && table.value < replica_.tables())
+    shown.rows = without_state(shown.rows, keys.size(), replica_.spec(table).dim);
+  co_return shown;
 }
 
 // Every shard's replica is shown alike, so one of them does it for all.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/replica/replica.h"
 #include "model/model.h"
 #include "model/model_kind.h"
 #include "train/batch_source.h"
@@ -51,9 +52,10 @@ class ModelRows {
       const bool whole = tables_[t].kind == TableSpec::Kind::kDense;
       if (whole && rows_[t].size() > 0) continue;
       Keys keys = whole ? Keys::block(0, tables_[t].rows) : batch.keys;
+      const std::size_t count = keys.size();
       Answer answer = co_await store_.read(TableId{static_cast<std::uint16_t>(t)}, std::move(keys));
       if (!answer.status.ok()) co_return answer.status;
-      rows_[t] = std::move(answer.rows);
+      rows_[t] = without_state(answer.rows, count, tables_[t].dim);  // Which those that replicas show have.
       spans_[t] = rows_[t].span();
     }
     co_return ok_status();
