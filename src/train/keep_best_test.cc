@@ -248,6 +248,27 @@ TEST_F(KeepBest, WithoutHeldOutRowsAMeanOfReplicasIsJudgedByItsWeights) {
   }
 }
 
+// Replicas learn the rows, and the centre, which is the model, hardly follows them.
+TEST_F(KeepBest, WithoutHeldOutRowsAModelOfReplicasIsJudgedByItself) {
+  std::string text;
+  for (int row = 0; row < 1000; ++row) text += fmt::format("{} {}:1\n", row % 20 == 0 ? 1 : 0, row % 20);
+  options_ = {};
+  options_.files = {folder_.write("own.svm", text)};
+  options_.out = folder_ / "far";
+  options_.algorithm = "easgd:tau=1000,rho=0.001";
+  options_.rate = 0.5f, options_.batch = 40, options_.data_shards = 2, options_.epochs = 2;
+  const TrainResult far = run(options_);
+  ASSERT_TRUE(far.complete) << far.status.message();
+  EXPECT_LT(far.train_loss, 0.1) << "by the replicas";
+  EXPECT_EQ(far.not_kept.find("the learnt rows' logloss of 0.6"), 0u) << far.not_kept;
+  EXPECT_FALSE(std::filesystem::exists(options_.out));
+  options_.algorithm = "easgd:tau=1";
+  const TrainResult near = run(options_);
+  EXPECT_EQ(near.not_kept, "");
+  EXPECT_EQ(near.model, options_.out);
+  EXPECT_TRUE(near.warnings.empty()) << near.warnings[0];
+}
+
 TEST_F(KeepBest, RowsThatAllWeighNothingAreNamed) {
   std::string text;
   for (int row = 0; row < 100; ++row) text += fmt::format("{}:0 {}:1\n", row % 2, row % 7);

@@ -168,7 +168,7 @@ class TrainJob {
   bool loaded_ = false;                   // Before the observer came.
   std::uint64_t rows_without_click_ = 0;  // As TrainPlan has it.
   std::string not_kept_;                  // As TrainResult has it.
-  std::optional<Measured> learnt_;        // On rows that it has learnt, where the passes' numbers were bad.
+  std::optional<Measured> learnt_;        // On rows that it has learnt, where the passes tell too little.
 };
 
 }  // namespace thalweg

@@ -124,7 +124,8 @@ std::string worse_before_learnt(JudgedBy by, const std::vector<EpochNumbers>& ep
                                 const Measured& learnt) {
   if (std::string text = worse_than_none(standing_on("learnt rows'", by, learnt)); !text.empty()) return text;
   const auto before = on_trained_rows(by, epochs);
-  if (!before || epochs.size() > 1) return {};  // Later passes learn what the first one has learnt already.
+  // Later passes learn what the first one has learnt already.
+  if (!before || epochs.size() > 1 || worse_than_chance(by, epochs).empty()) return {};
   return fmt::format(
       "rows had a {} of {:.5g} before they were learnt, worse than that of no features at all, {:.5g}, and "
       "have {:.5g} by the model; held-out rows tell how it does on others: --valid-part 10",

@@ -218,6 +218,13 @@ bool has_own_state(const TrainSpec& spec) {
   return chosen->algorithm->make(chosen->values, algorithm_shard(spec, ShardId{0}, nullptr)) != nullptr;
 }
 
+// What adds up gradients by a group has the servers' model in each replica.
+bool scores_by_replica(const TrainSpec& spec) {
+  const auto chosen = algorithm_of(spec);
+  return chosen && chosen->algorithm->make != nullptr &&
+         chosen->algorithm->group != Algorithm::Group::kIfAsked;
+}
+
 bool passes_on_rows(const TrainSpec& spec) {
   const auto chosen = algorithm_of(spec);
   return chosen && chosen->algorithm->combining != nullptr &&

@@ -29,6 +29,8 @@ bool is_replicated(const TrainSpec& spec, const TableSpec& table);
 bool passes_on_rows(const TrainSpec& spec);
 // Whether a data shard has what no server has: it would be lost where another worker went on with the shard.
 bool has_own_state(const TrainSpec& spec);
+// Whether rows that are learnt are scored by a replica that may be far from the model that servers have.
+bool scores_by_replica(const TrainSpec& spec);
 // What the servers of the job keep, for these tables of the model.
 std::vector<TableSpec> server_tables(const TrainSpec& spec, std::vector<TableSpec> tables);
 

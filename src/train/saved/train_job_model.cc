@@ -14,6 +14,7 @@
 #include "base/barriers.h"
 #include "net/system_disk.h"
 #include "train/advice/train_advice.h"
+#include "train/plan/algorithm_plan.h"
 #include "train/saved/learnt_rows.h"
 #include "train/saved/pass_history.h"
 #include "train/saved/training_record.h"
@@ -158,8 +159,8 @@ Task<Status> TrainJob::save(ShardStore& store) {
   co_return co_await stage_->commit(store, metrics(), record());
 }
 
-// Without held-out rows each row was scored before it was learnt, mostly by a model that had yet to learn;
-// what is bad by that is measured once more.
+// Without held-out rows each row was scored before it was learnt, mostly by a model that had yet to learn, or
+// by a replica of it; what is bad by the one, or good by the other, is measured once more.
 Task<Status> TrainJob::judge(ShardStore& store) {
   if (options_.keep_bad) co_return ok_status();
   const JudgedBy by(spec().model);
@@ -167,7 +168,8 @@ Task<Status> TrainJob::judge(ShardStore& store) {
   not_kept_ = nothing_weighed(kept);
   if (!not_kept_.empty()) co_return ok_status();
   not_kept_ = worse_than_chance(by, kept);
-  if (!not_kept_.empty() && !kept.back().has_valid) {
+  const bool is_known = kept.empty() || kept.back().has_valid;
+  if (!is_known && (!not_kept_.empty() || scores_by_replica(spec()))) {
     if (Status status = co_await measure_learnt_rows(store, *inputs_, learnt_); !status.ok())
       co_return status;
     // Of a pipe of few rows nobody can say.
