@@ -77,9 +77,24 @@ struct Completion;  // How a store ends a request: its own affair.
 // A request under way, for a task to await; outside tasks there is BlockingStore. One waiter.
 class [[nodiscard]] Pending {
  public:
-  bool await_ready() const;
-  void await_suspend(std::coroutine_handle<> waiter);
-  Answer await_resume();
+  // Of a coroutine that may be destroyed while it waits: it is resumed no more then.
+  class Waiting {
+   public:
+    explicit Waiting(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    ~Waiting();
+    bool await_ready() const;
+    void await_suspend(std::coroutine_handle<> waiter);
+    Answer await_resume();
+
+   private:
+    std::shared_ptr<Completion> completion_;
+    bool waits_ = false;
+  };
+  Waiting operator co_await() const { return Waiting(completion_); }
+  bool done() const;
+  Answer take();          // Once it is done.
   void forget() const {}  // A failed request also fails advance(), so its answer need not be awaited.
 
  private:

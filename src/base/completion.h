@@ -9,13 +9,14 @@
 
 namespace thalweg {
 
-struct Completion {
+struct Completion : std::enable_shared_from_this<Completion> {
   static Pending pending(std::shared_ptr<Completion> completion) { return Pending(std::move(completion)); }
   static std::shared_ptr<Completion> of(const Pending& request) { return request.completion_; }
 
   bool done = false;
   Answer answer;
-  std::coroutine_handle<> waiter;  // Resumed, once, by the store's own thread.
+  // Resumed, once, by the store's own thread; null: nobody waits, or is there any more.
+  std::coroutine_handle<> waiter;
 };
 
 }  // namespace thalweg

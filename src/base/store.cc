@@ -6,13 +6,25 @@
 
 namespace thalweg {
 
-bool Pending::await_ready() const { return completion_->done; }
-void Pending::await_suspend(std::coroutine_handle<> waiter) { completion_->waiter = waiter; }
-Answer Pending::await_resume() { return std::move(completion_->answer); }
+bool Pending::done() const { return completion_->done; }
+Answer Pending::take() { return std::move(completion_->answer); }
+
+Pending::Waiting::~Waiting() {
+  if (waits_) completion_->waiter = {};
+}
+bool Pending::Waiting::await_ready() const { return completion_->done; }
+void Pending::Waiting::await_suspend(std::coroutine_handle<> waiter) {
+  completion_->waiter = waiter;
+  waits_ = true;
+}
+Answer Pending::Waiting::await_resume() {
+  waits_ = false;
+  return std::move(completion_->answer);
+}
 
 Task<Answer> push_pull(Store& store, TableId table, Keys keys, Rows grads) {
   Pending pushed = store.push(table, keys, std::move(grads));
-  if (pushed.await_ready()) {
+  if (pushed.done()) {
     Answer refused = co_await pushed;
     if (!refused.status.ok()) co_return refused;
   }

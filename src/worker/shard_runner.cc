@@ -37,7 +37,9 @@ void ShardRunner::run(ShardId shard, const ShardProgram& program) {
   run.store->set_job_closes(closes_);
   run.store->doing() = {turn_.now, false};
   run.task.emplace(program(*run.store, job_));
-  ready_.emplace_back(run.store.get(), run.task->handle());
+  auto begin = std::make_shared<Completion>();
+  begin->waiter = run.task->handle();
+  ready_.emplace_back(run.store.get(), std::move(begin));
 }
 
 void ShardRunner::drop(ShardId shard, const Status& why) {
@@ -92,11 +94,11 @@ void ShardRunner::count_time(ShardStore& store) {
 }
 
 void ShardRunner::wake(ShardStore& store) {
-  const auto handles = store.take_ready();
-  if (handles.empty()) return;
+  auto answered = store.take_ready();
+  if (answered.empty()) return;
   count_time(store);
   store.doing().waits = false;
-  for (const auto& handle : handles) ready_.emplace_back(&store, handle);
+  for (auto& each : answered) ready_.emplace_back(&store, std::move(each));
 }
 
 void ShardRunner::tell(ShardId shard, News news) {
@@ -132,7 +134,7 @@ void ShardRunner::wake_yielding() {
 
 void ShardRunner::choose() {
   if (computing() || ready_.empty()) return;
-  std::tie(work_.store, work_.from) = ready_.front();
+  std::tie(work_.store, work_.answered) = std::move(ready_.front());
   work_.taken = false;
   ready_.pop_front();
   work_.store->set_job_closes(closes_);

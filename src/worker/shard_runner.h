@@ -86,11 +86,13 @@ class ShardRunner {
     bool started = false;
     bool ended = false;
   };
-  // A program goes on until it waits again.
+  // A part of a program goes on until it waits again, unless another part has ended it meanwhile.
   struct Resumption final : Computation {
-    void compute() override { from.resume(); }
+    void compute() override {
+      if (const auto waiter = std::exchange(answered->waiter, {})) waiter.resume();
+    }
     ShardStore* store = nullptr;  // Null: nothing computes.
-    std::coroutine_handle<> from;
+    std::shared_ptr<Completion> answered;
     bool taken = false;
   };
   void wake(ShardStore& store);
@@ -103,7 +105,7 @@ class ShardRunner {
   bool closes_ = false;
   std::map<ShardId, Run> runs_;
   std::vector<Run> retired_;  // Of shards that were dropped: their programs have still to notice.
-  std::deque<std::pair<ShardStore*, std::coroutine_handle<>>> ready_;
+  std::deque<std::pair<ShardStore*, std::shared_ptr<Completion>>> ready_;
   Resumption work_;
   std::vector<News> held_;  // For the store that computes.
   std::vector<std::pair<ShardStore*, std::shared_ptr<Completion>>> yielding_;

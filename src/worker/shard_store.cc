@@ -196,7 +196,7 @@ void ShardStore::answer(Completion& completion, Answer answer) {
   if (completion.done) return;
   completion.done = true;
   completion.answer = std::move(answer);
-  if (completion.waiter) ready_.push_back(std::exchange(completion.waiter, {}));
+  if (completion.waiter) ready_.push_back(completion.shared_from_this());
 }
 
 void ShardStore::begin_with(const Reached& begun) {

@@ -68,8 +68,8 @@ class ShardStore final : public Store {
   // That has left. Until then advance() halts the program, so that no push that a pull waits for is held back
   // by the work of the next step.
   void calls_sent() { release_advance(); }
-  // What of the program may go on since the last call.
-  std::vector<std::coroutine_handle<>> take_ready() { return std::exchange(ready_, {}); }
+  // What parts of the program that may go on since the last call wait for.
+  std::vector<std::shared_ptr<Completion>> take_ready() { return std::exchange(ready_, {}); }
   // What it has exchanged since the last call.
   Exchanged take_exchanged() { return std::exchange(exchanged_, {}); }
   // A request of this shard has ended.
@@ -121,7 +121,7 @@ class ShardStore final : public Store {
   Doing doing_;
   Exchanged exchanged_;
   std::vector<StoreCall> calls_;
-  std::vector<std::coroutine_handle<>> ready_;
+  std::vector<std::shared_ptr<Completion>> ready_;  // Whose waiters may go on.
 };
 
 }  // namespace thalweg

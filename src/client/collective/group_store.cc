@@ -275,7 +275,7 @@ Status GroupStore::run(const Program& program) {
   task.handle().resume();
   Status status =
       task.done() ? task.take() : Status(Code::kUsage, "the program waits for something that is no request");
-  if (status.ok()) return end_work().await_resume().status;
+  if (status.ok()) return end_work().take().status;
   if (!impl_->parted) (void)impl_->wish(Wish::kFailed);
   return impl_->fail(std::move(status));
 }

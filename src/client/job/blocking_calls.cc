@@ -165,7 +165,7 @@ Result<Rows> BlockingStore::push_pull(TableId table, Keys keys, Rows grads, Time
   // In one turn, so that the pull does not wait for the advance to be answered.
   const Calls::Begin push_and_advance = [&](ShardStore& store) {
     Pending pushed = store.push(table, keys, grads);
-    if (pushed.await_ready() && !Completion::of(pushed)->answer.status.ok()) return pushed;
+    if (pushed.done() && !Completion::of(pushed)->answer.status.ok()) return pushed;
     Pending advanced = store.advance();
     pulled = Completion::of(store.pull(table, keys));
     return advanced;

@@ -18,8 +18,8 @@ void ShardReports::note_text(TrainReport& report, const ReadPlace& place) const 
 
 // Of the reports on their way, if it has come.
 Status ShardReports::take_answer() {
-  if (!asked_ || !asked_->await_ready()) return ok_status();
-  const Status status = asked_->await_resume().status;
+  if (!asked_ || !asked_->done()) return ok_status();
+  const Status status = asked_->take().status;
   asked_.reset();
   return status;
 }
