@@ -13,12 +13,17 @@ import termios
 import time
 import unittest
 
-from cluster_jobs import PATIENCE_S, ROWS, ClusterJobs, address_in, last_json
+from cluster_jobs import PATIENCE_S, ROWS, ClusterJobs, address_in, children_of, last_json
 from programs import PROGRAM, SOURCE
 from reserved_port import reserved_port
 
 READ_ANEW = "1M"  # Memory that has no room to keep a pass's rows for the next one, of any shard of many rows.
 MANY_ROWS = max(ROWS, 20000)
+
+
+def state_of(process):
+    with open("/proc/%d/stat" % process, encoding="ascii", errors="replace") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0]
 
 
 class ClusterTest(ClusterJobs):
@@ -61,6 +66,30 @@ class ClusterTest(ClusterJobs):
         for combine in ["machine", "tree:2"]:
             for ran in results[combine]:
                 self.assertLess(ran["pushed_bytes"], 0.8 * single)
+
+    def test_processes_stop_and_go_on_together(self):
+        flags = ("--processes", "--servers", "2", "--workers", "3", "--epochs", "40", "--timeout", "2s")
+        undisturbed = self.run_job(*flags)["model_digest"]
+        job = self.start_job(*flags)
+        self.await_epoch(job, 1)
+        everyone = [job.pid, *children_of(job.pid, "server"), *children_of(job.pid, "worker")]
+        self.assertEqual(len(everyone), 6)
+        job.send_signal(signal.SIGTSTP)
+        self.await_states(everyone, "T")
+        time.sleep(4)  # Longer than nodes wait for each other.
+        self.await_states(everyone, "T")
+        job.send_signal(signal.SIGCONT)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(last_json(out)["model_digest"], undisturbed)
+
+    def await_states(self, processes, state):
+        """As proc(5) has them: T is stopped."""
+        deadline = time.monotonic() + PATIENCE_S
+        for process in processes:
+            while state_of(process) != state:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
 
     def test_interrupt_saves_and_ends(self):
         for how, flags in [(signal.SIGINT, ()), (signal.SIGINT, ("--processes",)), (signal.SIGHUP, ())]:

@@ -8,6 +8,7 @@
 
 #include "cli/options/memory_limit.h"
 #include "cli/options/trainer_options.h"
+#include "cli/stops_together.h"
 #include "cli/work/checkpoint_options.h"
 
 namespace thalweg {
@@ -43,6 +44,7 @@ TrainResult run_trainer(const Options& options, Trainer& trainer) {
   processes.server = node("server");
   processes.server.insert(processes.server.end(), {"--threads", "{threads}"});
   processes.worker = node("worker");
+  const StopsTogether stops;
   return trainer.run(processes);
 }
 
