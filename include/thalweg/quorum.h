@@ -74,7 +74,8 @@ struct QuorumClientOptions {
 struct Versions {
   // None: nothing was put. Several: puts that knew nothing of each other.
   std::vector<std::string> values;
-  // What a put says that it has seen, so that it takes the place of all of these: a vector clock, as text.
+  // What a put says that it has seen, so that it takes the place of all of these: the key and a
+  // vector clock, as text.
   std::string context;
 };
 
@@ -90,8 +91,8 @@ class QuorumClient {
   // Errors of both: kUsage; kTimeout, saying which nodes did not answer; kRefused.
   Result<Versions> get(Key key);
   // Takes the place of the versions that `context` has seen, and stands beside all others. A put that failed
-  // may be at some nodes, and may yet come to the others. kRefused: too many versions stand beside each
-  // other, the context is of another key, or the node is full.
+  // may be at some nodes, and may yet come to the others. kUsage: the context is of another key. kRefused:
+  // too many versions stand beside each other, the context knows of puts that were not, or the node is full.
   Status put(Key key, std::string_view value, std::string_view context = {});
 
  private:

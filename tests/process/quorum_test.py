@@ -292,6 +292,10 @@ class QuorumTest(ProgramTest):
                                   text=True, timeout=PATIENCE_S, check=False)
             self.assertEqual(done.returncode, USAGE, done.stderr)
             self.assertIn(why, done.stderr)
+        done = subprocess.run([PROGRAM, "node", "quorum", "--ring", "127.0.0.1:7201", "--listen", "127.0.0.1:7201", "--memory", "1"],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, USAGE, done.stderr)
+        self.assertIn("--memory 1; expected at least 1M", done.stderr)
         for words in (("node", "quorum"), ("quorum", "get", "7"), ("quorum", "status"), ("bench", "quorum")):
             done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
             self.assertEqual(done.returncode, USAGE, done.stderr)

@@ -92,6 +92,7 @@ class QuorumClient::Impl {
   Impl(const QuorumClientOptions& options, const Secret& secret)
       : ring_(options.ring), client_(ring_client(options)), caller_(ring_, secret, client_) {}
   Status introduce() { return caller_.introduce(); }
+  std::size_t nodes() const { return ring_.nodes.size(); }
 
   template <class Begin>
   Result<quorum::ClientResult> run(const Begin& begin) {
@@ -130,7 +131,7 @@ Result<Versions> QuorumClient::get(Key key) {
   if (!result) return result.status();
   Versions versions;
   for (const Bytes& value : result->values) versions.values.emplace_back(value.text());
-  versions.context = context_text(result->context);
+  versions.context = context_text(key, result->context);
   return versions;
 }
 
@@ -139,7 +140,7 @@ Status QuorumClient::put(Key key, std::string_view value, std::string_view conte
     return {Code::kUsage, fmt::format("the value of key {} has {} bytes, expected at most {}", key,
                                       value.size(), kVersionedValueBytesMax)};
   }
-  const auto seen = parse_context(context);
+  const auto seen = parse_context(context, key, impl_->nodes());
   if (!seen) return seen.status();
   return impl_
       ->run([&](quorum::Client& client, Instant now, Transport& out) {

@@ -189,17 +189,23 @@ TEST(QuorumClient, RefusesWhatIsNoContextOrOfAnotherKey) {
   QuorumNodes nodes(3);
   const auto client = nodes.open();
   for (const char* bad : {"x", "1", "1.2", "1:2", "1.2:", "1.2:0", "1.2:3,", ",1.2:3", "1.2:3,1.2:4",
-                          "-1.2:3", "1.2:3 ", "1.g:3", "1.2:99999999999999999999"}) {
-    const Status status = client->put(7, "a", bad);
+                          "-1.2:3", "1.2:3 ", "1.g:3", "1.2:99999999999999999999", "", "3.2:1"}) {
+    const Status status = client->put(7, "a", "7/" + std::string(bad));
     EXPECT_EQ(status.code(), Code::kUsage) << bad << ": " << status.message();
   }
   EXPECT_EQ(client->put(7, std::string(kVersionedValueBytesMax + 1, 'x')).code(), Code::kUsage);
   EXPECT_EQ(client->get(kReservedKey).status().code(), Code::kRefused);
   ASSERT_TRUE(client->put(7, "a").ok());
   const std::string context = client->get(7)->context;
-  const auto clock = parse_context(context);
+  const auto clock = parse_context(context, 7, 3);
   ASSERT_TRUE(clock);
-  EXPECT_EQ(context_text(*clock), context);
+  EXPECT_EQ(context_text(7, *clock), context);
+  ASSERT_TRUE(client->put(8, "precious").ok());
+  for (const std::string& bad : {context, context.substr(2), "7" + context, std::string("/1.2:3")}) {
+    const Status status = client->put(8, "b", bad);
+    EXPECT_EQ(status.code(), Code::kUsage) << bad << ": " << status.message();
+  }
+  EXPECT_EQ(client->get(8)->values, std::vector<std::string>{"precious"});
 }
 
 TEST(QuorumClient, WhoIsToldAnotherRingIsToldSo) {
@@ -229,6 +235,7 @@ TEST(QuorumNode, RefusesOptionsThatCannotBe) {
   options.ring.nodes = {"127.0.0.1:7201", "127.0.0.1:0"};
   EXPECT_NE(run_quorum_node(options).message().find("port 0"), std::string::npos);
   options.ring.nodes = {"127.0.0.1:7201", "127.0.0.1:7202"};
+  EXPECT_NE(run_quorum_node(options).message().find("which of the ring's 2 nodes"), std::string::npos);
   options.listen = "127.0.0.1:7203";
   EXPECT_NE(run_quorum_node(options).message().find("none of the ring's 2 nodes"), std::string::npos);
   options.number = 2;

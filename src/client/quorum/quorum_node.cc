@@ -37,13 +37,19 @@ Result<RingPlace> ring_place(const QuorumNodeOptions& options) {
     }
     return RingPlace{*options.number, options.listen.empty() ? nodes[*options.number] : options.listen};
   }
+  if (options.listen.empty()) {
+    return Status{Code::kUsage,
+                  fmt::format("which of the ring's {} nodes this is was not said; expected its address, "
+                              "or its number from 0 on",
+                              nodes.size())};
+  }
   const auto found = std::ranges::find(nodes, options.listen);
   if (found == nodes.end()) {
     return Status{
         Code::kUsage,
         fmt::format("{} is none of the ring's {} nodes; expected the address of one of them, or the "
                     "number of the node that this is",
-                    options.listen.empty() ? "no address" : options.listen, nodes.size())};
+                    options.listen, nodes.size())};
   }
   return RingPlace{static_cast<std::uint32_t>(found - nodes.begin()), options.listen};
 }

@@ -21,7 +21,7 @@ constexpr std::size_t kClientAnswersBytesMax = std::size_t{1} << 20;  // Above i
 Status bad_context(std::string_view text, std::string_view why) {
   return {Code::kUsage,
           fmt::format("context '{}': {}; expected what a get of the same key has given, such as "
-                      "0.5f3a2b1c:3,2.91d01c77:1",
+                      "7/0.5f3a2b1c:3,2.91d01c77:1",
                       text.substr(0, 80), why)};
 }
 
@@ -91,17 +91,23 @@ std::uint32_t drawn_number() {
   return std::max(device() >> 1, 1u);
 }
 
-std::string context_text(const VectorClock& clock) {
+std::string context_text(Key key, const VectorClock& clock) {
   std::string text;
   for (const auto& [actor, count] : clock.entries()) {
-    text += fmt::format("{}{}.{:x}:{}", text.empty() ? "" : ",", actor & 0xffffffff, actor >> 32, count);
+    text += text.empty() ? fmt::format("{}/", key) : ",";
+    text += fmt::format("{}.{:x}:{}", actor & 0xffffffff, actor >> 32, count);
   }
   return text;
 }
 
-Result<VectorClock> parse_context(std::string_view text) {
+Result<VectorClock> parse_context(std::string_view text, Key key, std::size_t nodes) {
+  if (text.empty()) return VectorClock();
+  const std::size_t slash = text.find('/');
+  const auto of = slash == text.npos ? std::nullopt : number_in<Key>(text.substr(0, slash), 10);
+  if (!of || slash + 1 == text.size()) return bad_context(text, "no KEY/NODE.LIFE:COUNT");
+  if (*of != key) return bad_context(text, fmt::format("it is of key {}, and this put of key {}", *of, key));
   VectorClock::Entries entries;
-  for (std::string_view rest = text; !rest.empty();) {
+  for (std::string_view rest = text.substr(slash + 1); !rest.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     const std::string_view entry = rest.substr(0, comma);
     const std::size_t dot = entry.find('.');
@@ -112,6 +118,8 @@ Result<VectorClock> parse_context(std::string_view text) {
     const auto life = number_in<std::uint32_t>(entry.substr(dot + 1, colon - dot - 1), 16);
     const auto count = number_in<std::uint64_t>(entry.substr(colon + 1), 10);
     if (!node || !life || !count || *count == 0) return bad_context(text, "a number is wrong");
+    if (*node >= nodes)
+      return bad_context(text, fmt::format("the ring has {} nodes, and no {}", nodes, *node));
     if (!entries.emplace(quorum::actor_of(*node, *life), *count).second)
       return bad_context(text, "a node is there twice");
     if (entries.size() > quorum::kClockEntriesMax) return bad_context(text, "too many entries");

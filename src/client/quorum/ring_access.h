@@ -27,9 +27,11 @@ TcpOptions ring_tcp(const QuorumRing& ring, const Secret& secret);
 // By chance, at least 1: a name that no other client has, a life that no other process has.
 std::uint32_t drawn_number();
 
-// A clock as text: "NODE.LIFE:COUNT" for each actor, with commas. Empty: nothing has been seen.
-std::string context_text(const VectorClock& clock);
-Result<VectorClock> parse_context(std::string_view text);
+// What has been seen of a key, as text: "KEY/" and "NODE.LIFE:COUNT" for each actor, with commas. Empty:
+// nothing.
+std::string context_text(Key key, const VectorClock& clock);
+// kUsage: it is of another key, or names a node that a ring of so many has not.
+Result<VectorClock> parse_context(std::string_view text, Key key, std::size_t nodes);
 
 // The message, and where the nodes are that it names.
 Status with_addresses(const Status& status, const QuorumRing& ring);

@@ -107,6 +107,16 @@ TEST(ModelDir, DigestIsTheSumOfThoseOfSingleRowsHoweverMany) {
   }
 }
 
+TEST(ModelDir, OfACheckpointItIsSaidWhatMakesAModel) {
+  TemporaryFolder folder;
+  SystemDisk disk;
+  const auto opened = [&] { return ModelReader::open(disk, folder / "kept").status().message(); };
+  fs::create_directory(folder / "kept");
+  EXPECT_EQ(opened().find("ckpt export"), std::string::npos) << opened();
+  write_text(folder / "kept/checkpoint.json", "{}");
+  EXPECT_NE(opened().find("thalweg ckpt export"), std::string::npos) << opened();
+}
+
 TEST(ModelDir, FlippedBytesAreFoundAndTheirFileNamed) {
   TemporaryFolder folder;
   SystemDisk disk;

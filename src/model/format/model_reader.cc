@@ -26,7 +26,10 @@ Result<Manifest> read_manifest(const Disk& disk, const std::string& directory) {
   const Result<Entry> manifest = disk.look(path);
   if (!manifest) return manifest.status();
   if (*manifest == Entry::kNothing) {
-    return Status(Code::kModel, directory + " is no model: it has no model.json");
+    const Status none(Code::kModel, directory + " is no model: it has no model.json");
+    const Result<Entry> checkpoint = disk.look(directory + "/checkpoint.json");
+    if (!checkpoint || *checkpoint == Entry::kNothing) return none;
+    return with_hint(none, "it is a checkpoint, of which thalweg ckpt export makes a model");
   }
   const Result<std::unique_ptr<File>> file = disk.open(path);
   if (!file) return file.status();

@@ -1,4 +1,6 @@
 // node quorum: a node of a ring of versioned values.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "cli/command/command.h"
@@ -133,6 +135,8 @@ Status run_node_quorum(const Options& options, Output& out) {
   node.hints_max = static_cast<std::uint32_t>(options.integer("hints-max"));
   const auto memory = parse_size(options.text("ring-memory"), "--memory");
   if (!memory) return memory.status();
+  if (constexpr std::uint64_t kLeast = 1000 * 1000; *memory < kLeast)
+    return {Code::kUsage, fmt::format("--memory {}; expected at least 1M", options.text("ring-memory"))};
   node.bytes_max = *memory;
   node.state = options.maybe_text("ring-state").value_or("");
   if (node.ring.insecure_no_auth) {

@@ -22,7 +22,7 @@ constexpr OptionRow kPutRows[] = {
      .type = OptionType::kText,
      .group = "Ring",
      .help = "What a get of the key has given: the put takes the place of all that it showed",
-     .example = "0.5f3a2b1c:3",
+     .example = "7/0.5f3a2b1c:3",
      .placeholder = "CONTEXT",
      .flag = "context"},
 };
