@@ -117,6 +117,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, 
   if (is_new) job->notes_ = std::move(plan->notes);
   job->rows_without_click_ = plan->rows_without_click;
   job->inputs_ = std::move(inputs).value();
+  if (job->inputs_->train != nullptr) job->data_ = job->inputs_->fingerprint;
   job->tables_ = job_tables(job->spec(), *job->model_);
   job->stage_.emplace(job->stage_of_this());
   if (given.state.empty()) {
@@ -174,17 +175,18 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   };
   SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());
-  job.data = [this] { return monitor_->inputs(); };
+  job.data = [this] { return data(); };
   job.shards_stay = has_own_state(spec());
   if (spec().reached.empty()) job.first = first_;
   if (resume_) job.checkpoint.newest = resume_->manifest.step;
   if (keeper_ != nullptr) {
     checkpoint::Manifest about;
     about.job = job.job;
-    about.inputs = inputs_text();
     about.options = options_to_store();
     const auto history = [this](std::uint32_t pass) { return passes_.history_before(pass); };
-    keeper_->follow(job, std::move(about), spec().shows_passes ? history : CheckpointKeeper::History());
+    const auto inputs = [this] { return data() != 0 ? text_of_inputs(data()) : inputs_text(); };
+    keeper_->follow(job, std::move(about), inputs,
+                    spec().shows_passes ? history : CheckpointKeeper::History());
   }
   job.on_event = [this](const std::string& text) {
     const std::lock_guard lock(news_mutex_);

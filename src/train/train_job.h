@@ -74,7 +74,13 @@ class TrainJob {
   explicit TrainJob(TrainerOptions options) : options_(std::move(options)) {}
   Instant now() const { return clock_ ? clock_() : real_clock_.now() + before_; }
   void warn_of_inputs() const;
+  // Tells the files that data shards read from others; 0: not known yet.
+  std::uint64_t data() const { return data_ != 0 ? data_ : monitor_->inputs(); }
+  // Of what this process has opened.
   std::string inputs_text() const;
+  Status check_same_data(const ResumePoint& from);
+  // kUsage, saying what differs: the job that is kept is another one.
+  Status check_same_as_kept(const wire::Map& kept) const;
   // The job begins there, or anew.
   Status begin_with(std::optional<ResumePoint> resume, const std::vector<PassedOver>& passed_over);
   Status find_and_begin();
@@ -135,6 +141,7 @@ class TrainJob {
   std::unique_ptr<WarmStart> start_;  // Null: with nothing.
   std::optional<ResumePoint> resume_;
   std::atomic<bool> found_damage_{false};
+  std::uint64_t data_ = 0;                    // As data(), where it is known before a shard tells.
   Step first_;                                // That data shards begin with, where not each has its own.
   std::unique_ptr<CheckpointKeeper> keeper_;  // Null: none are taken.
   // Once it is to end early: until when, and what the keeper had done by then.

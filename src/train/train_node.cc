@@ -82,10 +82,12 @@ Task<Status> train_remote_shard(ShardStore& store, std::string job, std::uint64_
   const auto inputs = lazy->open(job);
   if (!inputs) co_return inputs.status();
   if (data != 0 && data != (*inputs)->fingerprint) {
-    co_return Status(Code::kData,
-                     fmt::format("{}: not the files that this job reads: their number, sizes or begins "
-                                 "differ; give every worker the same ones in the same order",
-                                 (*inputs)->name));
+    co_return Status(
+        Code::kData,
+        fmt::format("{}: not the files that this job reads: their number, sizes or begins "
+                    "differ; give every worker the same ones in the same order, and the scheduler where it "
+                    "names any",
+                    (*inputs)->name));
   }
   co_return co_await train_in_process(store, *inputs, std::move(place));
 }

@@ -56,8 +56,10 @@ Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::open(const Checkpoin
   return keeper;
 }
 
-void CheckpointKeeper::follow(SchedulerOptions& job, checkpoint::Manifest about, History history) {
+void CheckpointKeeper::follow(SchedulerOptions& job, checkpoint::Manifest about, Inputs inputs,
+                              History history) {
   about_ = std::move(about);
+  inputs_ = std::move(inputs);
   history_ = std::move(history);
   for (const TableSpec& table : job.tables) about_.tables.push_back({table.name, table.ranges});
   job.checkpoint.place = checkpoint::attempt_prefix(disk_, directory_);
@@ -107,6 +109,7 @@ void CheckpointKeeper::work(Cluster& cluster, const Say& say) {
 Result<std::string> CheckpointKeeper::complete(const TakenCheckpoint& taken) {
   checkpoint::Manifest manifest = about_;
   manifest.step = taken.step;
+  manifest.inputs = inputs_();
   for (const auto& [server, text] : taken.parts) {
     auto part = checkpoint::parse_part(text);
     if (!part) return part.status();

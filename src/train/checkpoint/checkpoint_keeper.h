@@ -29,9 +29,12 @@ class CheckpointKeeper {
 
   // What a checkpoint tells of the passes before the one in which it was taken.
   using History = std::function<std::string(std::uint32_t pass)>;
-  // Has the job of this scheduler take them, each with what `about` says but its step, history and parts.
-  // `this` outlives the job, `history` (none: there is none to tell) is called on the thread that runs it.
-  void follow(SchedulerOptions& job, checkpoint::Manifest about, History history);
+  // Which data its shards read.
+  using Inputs = std::function<std::string()>;
+  // Has the job of this scheduler take them, each with what `about` says but its step, inputs, history and
+  // parts. `this` outlives the job, `inputs` and `history` (none: there is none to tell) are called on the
+  // thread that runs it.
+  void follow(SchedulerOptions& job, checkpoint::Manifest about, Inputs inputs, History history);
   // Completes what has been taken. On the thread that runs the job.
   using Say = std::function<void(TrainMessage kind, const std::string& line)>;
   void work(Cluster& cluster, const Say& say);
@@ -63,6 +66,7 @@ class CheckpointKeeper {
   std::unique_ptr<checkpoint::DirectoryClaim> claim_;
   std::string unclaimed_;
   checkpoint::Manifest about_;
+  Inputs inputs_;
   History history_;
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::variant<TakenCheckpoint, FailedCheckpoint>> outcomes_;

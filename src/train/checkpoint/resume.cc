@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <deque>
 #include <future>
 #include <memory>
@@ -206,7 +207,7 @@ Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const
   drop_free(there);
   drop_free(here);
   std::string differs = differences(there, here);
-  if (from.manifest.inputs != inputs) {
+  if (!inputs.empty() && from.manifest.inputs != inputs) {
     differs += fmt::format("{}the data is other data: its files differ in order, size or first rows",
                            differs.empty() ? "" : "; ");
   }
@@ -218,6 +219,15 @@ Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const
             fmt::format("{}: it is of {} data shards, expected {}", from.path, reached, spec.shards)};
   if (differs.empty()) return ok_status();
   return {Code::kUsage, fmt::format("--resume: this training is not that of {}: {}", from.path, differs)};
+}
+
+std::string text_of_inputs(std::uint64_t fingerprint) { return fmt::format("{:016x}", fingerprint); }
+
+std::uint64_t inputs_of_text(const std::string& text) {
+  std::uint64_t out = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, out, 16);
+  return read.ec == std::errc() && read.ptr == end ? out : 0;
 }
 
 Status check_same_job(const std::string& job, const TrainSpec& spec) {

@@ -34,7 +34,13 @@ Result<std::optional<ResumePoint>> find_resume(const CheckpointOptions& options,
 Status look_at_all(ResumePoint& point);
 
 // kUsage, saying what differs: this training would not have come to the checkpoint's rows.
+// `inputs` (empty: it is for workers to compare theirs): the data that this one reads.
 Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const std::string& inputs);
+
+// A checkpoint's inputs: 16 hex digits of what TrainInputs::fingerprint has.
+std::string text_of_inputs(std::uint64_t fingerprint);
+// 0: it is none.
+std::uint64_t inputs_of_text(const std::string& text);
 
 // kUsage, saying what differs: the job whose scheduler was told `job` is another one.
 Status check_same_job(const std::string& job, const TrainSpec& spec);

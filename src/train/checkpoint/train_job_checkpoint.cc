@@ -41,13 +41,29 @@ bool is_where(const ResumePoint& point, const std::vector<Reached>& reached, Ste
 
 }  // namespace
 
-std::string TrainJob::inputs_text() const { return fmt::format("{:016x}", inputs_->fingerprint); }
+std::string TrainJob::inputs_text() const { return text_of_inputs(inputs_->fingerprint); }
+
+// Where this process has no files to train on, its workers compare theirs.
+Status TrainJob::check_same_data(const ResumePoint& from) {
+  if (data_ != 0) return check_same_training(from, spec(), inputs_text());
+  // Otherwise nobody knew when it was taken.
+  if (from.manifest.inputs != inputs_text()) data_ = inputs_of_text(from.manifest.inputs);
+  return check_same_training(from, spec(), {});
+}
+
+Status TrainJob::check_same_as_kept(const wire::Map& kept) const {
+  if (Status same = check_same_job(kept.job, spec()); !same.ok()) return same;
+  if (data_ == 0 || kept.data == 0 || kept.data == data_) return ok_status();
+  return {Code::kUsage,
+          "this training is not that of the job that is kept there: the data is other data: its files differ "
+          "in order, size or first rows"};
+}
 
 Status TrainJob::begin_with(std::optional<ResumePoint> resume, const std::vector<PassedOver>& passed_over) {
   const CheckpointOptions& wanted = options_.checkpoint;
   TrainSpec& spec = inputs_->spec;
   if (resume) {
-    if (Status same = check_same_training(*resume, spec, inputs_text()); !same.ok()) return same;
+    if (Status same = check_same_data(*resume); !same.ok()) return same;
     spec.loads = spec.loads_state = true;
     spec.reached = resume->manifest.reached();
     first_ = resume->manifest.step;
@@ -131,7 +147,7 @@ Status TrainJob::note_begin(StateStore& store, KeptState& kept) {
 Status TrainJob::check_kept(std::string_view image, std::uint32_t servers, std::uint32_t workers) {
   const auto job = Scheduler::imaged(image);
   if (!job || job->stopped) return ok_status();
-  if (Status same = check_same_job(job->map.job, spec()); !same.ok()) return same;
+  if (Status same = check_same_as_kept(job->map); !same.ok()) return same;
   SchedulerOptions expected = scheduler_options(servers, workers);
   expected.job = job->map.job;
   return Scheduler::check_same_job(job->map, expected);
@@ -139,7 +155,7 @@ Status TrainJob::check_kept(std::string_view image, std::uint32_t servers, std::
 
 // Where it began is what it was told then: of what has been kept since, it has to read nothing again.
 Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports) {
-  if (Status same = of_state(check_same_job(job.map.job, spec())); !same.ok()) return same;
+  if (Status same = of_state(check_same_as_kept(job.map)); !same.ok()) return same;
   const auto began = train_spec_from_text(job.map.job);
   if (!began) return began.status();
   TrainSpec& spec = inputs_->spec;
@@ -148,6 +164,7 @@ Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptRep
   spec.loads_state = began->loads_state;
   spec.reached = began->reached;
   first_ = job.map.first;
+  if (data_ == 0) data_ = job.map.data;
   passes_.begin(first_epoch());
   loaded_ = job.loaded;
   if (spec.loads && !loaded_ && !options_.checkpoint.resume.empty()) {

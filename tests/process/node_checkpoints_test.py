@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Jobs of nodes that are started by hand, and their checkpoints: of which data they are."""
+import os
+import subprocess
+import unittest
+
+from checkpoint_names import complete_in
+from cluster_jobs import PATIENCE_S, ClusterJobs, address_in
+from programs import PROGRAM
+
+
+class NodeCheckpointsTest(ClusterJobs):
+    def setUp(self):
+        super().setUp()
+        self.kept = os.path.join(self.folder.name, "kept-" + self.id().rsplit(".", 1)[1])
+        self.other = self.copy_of_train("other.svm", times=2)
+
+    def keep(self):
+        return ("--checkpoint", self.kept, "--checkpoint-every", "7-steps")
+
+    def start_scheduler(self, *words):
+        """And where it listens."""
+        scheduler = self.start_node("scheduler", "--listen", "127.0.0.1:0", "--batch", "256", *words)
+        self.await_words(scheduler, "listens on")
+        return scheduler, address_in(self.words_of(scheduler))
+
+    def end_of(self, files, data, *flags):
+        """Code and words of a job whose scheduler and worker are given these."""
+        scheduler, address = self.start_scheduler(*flags, *files)
+        nodes = [self.start_node("server", "--join", address), self.start_node("worker", "--join", address, "--", data)]
+        code = scheduler.wait(PATIENCE_S)
+        for node in nodes:
+            self.assertEqual(node.wait(PATIENCE_S), code, self.words_of(node))
+        return code, self.words_of(scheduler)
+
+    def test_a_scheduler_with_other_files_than_its_workers_is_told(self):
+        code, words = self.end_of([self.train], self.other)
+        self.assertEqual(code, 4, words)
+        self.assertIn("other.svm: not the files that this job reads", words)
+
+    def test_they_are_of_the_data_that_workers_read(self):
+        code, words = self.end_of([], self.other, *self.keep())
+        self.assertEqual(code, 0, words)
+        self.assertTrue(complete_in(self.kept))
+        code, words = self.end_of([], self.train, *self.keep(), "--epochs", "2", "--resume", "auto")
+        self.assertEqual(code, 4, words)
+        self.assertIn("train.svm: not the files that this job reads", words)
+        refused = subprocess.run([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", *self.keep(), "--resume", "auto", self.train],
+                                 capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("the data is other data", refused.stderr)
+        code, words = self.end_of([], self.other, *self.keep(), "--epochs", "2", "--resume", "auto")
+        self.assertEqual(code, 0, words)
+        self.assertIn("goes on from", words)
+
+
+if __name__ == "__main__":
+    unittest.main()
