@@ -22,9 +22,6 @@ namespace thalweg {
 namespace {
 
 constexpr Duration kCheckpointGrace = std::chrono::seconds(20);  // For the last one.
-// Of a job whose scheduler can keep nothing; its end takes up to 10 s more.
-constexpr Duration kUnkeptGrace = std::chrono::seconds(8);
-
 constexpr Duration kProgressEvery = std::chrono::milliseconds(100);
 
 Status check_silence(const TrainerOptions& options) {

@@ -26,6 +26,9 @@
 
 namespace thalweg {
 
+// Of a job whose scheduler can keep nothing; its end takes up to 10 s more.
+inline constexpr Duration kUnkeptGrace = std::chrono::seconds(8);
+
 // The job's own part: what is trained, and what is known of it so far.
 class TrainJob {
  public:
@@ -100,6 +103,7 @@ class TrainJob {
   bool wait(Cluster& cluster);
   // Of a job that is to end early: ends it once there is one more, or cannot be.
   void end_by_checkpoint(Cluster& cluster);
+  void end_without_checkpoint(Cluster& cluster, const std::string& why);
   // Where the scheduler's state cannot be kept, so that no order of that reaches anybody.
   void end_unkept(Cluster& cluster);
   Status with_way_on(Status status) const;

@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
-"""Jobs of nodes that are started by hand, and their checkpoints: of which data they are."""
+"""Checkpoints of nodes that are started by hand are of the data that workers read; and what is left where the last one cannot be taken."""
 import os
 import subprocess
 import unittest
 
 from checkpoint_names import complete_in
-from cluster_jobs import PATIENCE_S, ClusterJobs, address_in
+from cluster_jobs import PATIENCE_S, ClusterJobs, address_in, last_json
 from programs import PROGRAM
 
 
 class NodeCheckpointsTest(ClusterJobs):
+    limited = 0  # KiB of a file; 0: not.
+
+    def command(self, *flags, train=None):
+        command = super().command(*flags, train=train)
+        return ["bash", "-c", 'ulimit -f %d; exec "$0" "$@"' % self.limited, *command] if self.limited else command
+
     def setUp(self):
         super().setUp()
         self.kept = os.path.join(self.folder.name, "kept-" + self.id().rsplit(".", 1)[1])
@@ -52,6 +58,21 @@ class NodeCheckpointsTest(ClusterJobs):
         code, words = self.end_of([], self.other, *self.keep(), "--epochs", "2", "--resume", "auto")
         self.assertEqual(code, 0, words)
         self.assertIn("goes on from", words)
+
+    # A disk that has room for the model, but not for the state of its optimizer.
+    def test_where_the_last_one_cannot_be_taken_the_model_is_saved(self):
+        words = ("--epochs", "100000", "--batch", "256", "--servers", "1", "--checkpoint", self.kept)
+        for out in ((), ("--out", self.kept + ".model")):
+            with self.subTest(out=out):
+                self.limited = 42
+                job = self.start_job(*words, *out)
+                self.await_epoch(job, 1)
+                job.terminate()
+                printed, said = self.finish(job)
+                self.assertEqual(job.returncode, 130, said)
+                told = said if out else last_json(printed)["error"]["message"]
+                self.assertRegex(told, r"no (last )?checkpoint.*: server-0: cannot write .*; there is none")
+                self.assertEqual(os.path.exists(self.kept + ".model"), bool(out), said)
 
 
 if __name__ == "__main__":

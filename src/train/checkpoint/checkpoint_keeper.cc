@@ -154,6 +154,7 @@ void CheckpointKeeper::on_taken(Cluster& cluster, const TakenCheckpoint& taken, 
 
 void CheckpointKeeper::on_failed(const Status& why, const Say& say) {
   ++failed_;
+  refused_ = why;
   if (std::exchange(failing_, true)) return;
   say(TrainMessage::kWarning,
       fmt::format("no checkpoint: {}; training goes on, and {}", why.message(),

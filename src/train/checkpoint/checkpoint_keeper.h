@@ -44,7 +44,8 @@ class CheckpointKeeper {
   // Why nothing keeps other trainings from the directory; empty: it is claimed.
   const std::string& unclaimed() const { return unclaimed_; }
   std::uint64_t completed() const { return completed_; }
-  std::uint64_t failed() const { return failed_; }  // Attempts that a disk refused.
+  std::uint64_t failed() const { return failed_; }    // Attempts that a disk refused,
+  const Status& refused() const { return refused_; }  // and why the last of them.
   // Of each complete one, how many passes had been done when it was taken.
   std::vector<std::uint32_t> passes_before() const;
   // Path of the newest complete one; empty: none.
@@ -72,6 +73,7 @@ class CheckpointKeeper {
   std::vector<std::variant<TakenCheckpoint, FailedCheckpoint>> outcomes_;
   // Of the job's thread.
   std::uint64_t completed_ = 0, failed_ = 0;
+  Status refused_;
   bool failing_ = false;  // Its user knows.
   std::string newest_;
   std::set<Step> damaged_;

@@ -211,11 +211,23 @@ void TrainJob::end_by_checkpoint(Cluster& cluster) {
     cluster.stop(
         {Code::kAborted, "interrupted; what was learnt so far is in the checkpoint " + keeper_->newest()});
   } else if (keeper_->failed() > ending_->failed || now() >= ending_->until) {
-    cluster.stop(
-        {Code::kAborted,
-         fmt::format("interrupted, and no checkpoint could be taken; {}",
-                     keeper_->newest().empty() ? "there is none" : "the newest is " + keeper_->newest())});
+    end_without_checkpoint(
+        cluster, keeper_->failed() > ending_->failed ? keeper_->refused().message() : "it took too long");
   }
+}
+
+// A model may have a disk of its own.
+void TrainJob::end_without_checkpoint(Cluster& cluster, const std::string& why) {
+  const std::string& newest = keeper_->newest();
+  const std::string there = newest.empty() ? "there is none" : "the newest is " + newest;
+  if (options_.out.empty())
+    return cluster.stop(
+        {Code::kAborted, fmt::format("interrupted, and no checkpoint could be taken: {}; {}", why, there)});
+  say(TrainMessage::kWarning,
+      fmt::format("no last checkpoint: {}; {}, so that the model is saved in its place", why, there));
+  ending_.reset();
+  unkept_until_ = now() + kUnkeptGrace;
+  cluster.close();
 }
 
 Status TrainJob::with_way_on(Status status) const {
