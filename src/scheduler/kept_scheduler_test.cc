@@ -463,6 +463,12 @@ TEST(KeptScheduler, TakesUpNoOtherJob) {
   EXPECT_EQ(restore([](auto& options) { options.shards = 5; }, state->image).code(), Code::kUsage);
   EXPECT_EQ(restore([](auto& options) { options.servers = 3; }, state->image).code(), Code::kUsage);
   EXPECT_EQ(restore([](auto& options) { options.job = "other"; }, state->image).code(), Code::kUsage);
+  EXPECT_EQ(restore([](auto& options) { options.workers = 3; }, state->image).message(),
+            "the state is of a job with 2 workers, expected one with 3");
+  EXPECT_EQ(restore([](auto& options) { options.replicas = 1; }, state->image).message(),
+            "the state is of a job with 2 copies of each key range, expected one with 1");
+  EXPECT_EQ(restore([](auto& options) { options.combine = Combining::tree(2); }, state->image).message(),
+            "the state is of a job whose pushes are combined by nobody, expected tree:2");
   for (std::size_t size = 0; size < state->image.size(); ++size)
     EXPECT_EQ(restore(same, state->image.substr(0, size)).code(), Code::kModel) << size;
   EXPECT_EQ(restore(same, state->image + "x").code(), Code::kModel);

@@ -113,13 +113,15 @@ class Scheduler final : public Node {
   // What an image is of; empty where it cannot be read.
   struct Imaged {
     wire::Map map;
+    std::uint32_t workers = 0;      // That it began with,
+    std::uint32_t copies = 0;       // and servers that were to have each key range.
     bool loaded = false;            // As loaded() has it.
     std::optional<Status> stopped;  // As stopped() has it.
     std::set<BarrierId> open;
   };
   static std::optional<Imaged> imaged(std::string_view image);
-  // kUsage: these options are not those of the job that has that map.
-  static Status check_same_job(const wire::Map& map, const SchedulerOptions& options);
+  // kUsage: these options are not those of that job.
+  static Status check_same_job(const Imaged& job, const SchedulerOptions& options);
   // What was taken is complete where it was to be, or why not.
   void complete_checkpoint(Instant now, std::uint64_t number, const Status& status, bool whole_next) {
     checkpoints_.on_completed(now, number, status, whole_next);
@@ -261,7 +263,7 @@ class Scheduler final : public Node {
   void get_members(Instant now, Reader& from);
   void put_changes(Writer& to) const;
   void get_changes(Instant now, Reader& from);
-  bool read_image(Instant now, std::string_view image);
+  std::optional<Imaged> read_image(Instant now, std::string_view image);
 
   static constexpr Duration kStopPatience = std::chrono::seconds(3);
 

@@ -1,18 +1,20 @@
 // The part of Scheduler that another one is to know to take its job up. Times are this process's own and are
 // not in it: whoever takes up counts from then on.
-// Grammar, little-endian: version:u32 cluster:u64 map:text placed:u8 members barriers ended changes
+// Grammar, little-endian: version:u32 cluster:u64 map:text copies:u32 workers:u32 placed:u8 members barriers
+// ended changes
 //   checkpoint_number:u64 newest:u8 step failovers stopped:u8 code:u8 message:text
 #include <fmt/format.h>
 
 #include "base/limits.h"
 #include "base/planted.h"
 #include "scheduler/scheduler.h"
+#include "staleness/step_policy.h"
 #include "wire/step_codec.h"
 
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kImageVersion = 2;
+constexpr std::uint32_t kImageVersion = 3;
 constexpr std::size_t kTextMax = limits::kControlBytesMax;
 
 void put_node(Writer& to, NodeId node) { to.put(node.role).put(node.index); }
@@ -21,6 +23,24 @@ NodeId get_node(Reader& from) {
   const auto role = from.get<std::uint8_t>();
   if (role > static_cast<std::uint8_t>(Role::kWorker)) from.fail();
   return {static_cast<Role>(role), from.get<std::uint32_t>()};
+}
+
+Combining combining_of(const SchedulerOptions& options) {
+  return step_policy(options.consistency)->combines() ? options.combine : Combining::none();
+}
+
+std::string words_of(Combining combine) {
+  switch (combine.kind) {
+    case Combining::Kind::kNone:
+      return "nobody";
+    case Combining::Kind::kMachine:
+      return "machine";
+    case Combining::Kind::kTree:
+      return fmt::format("tree:{}", combine.arity);
+    case Combining::Kind::kTreeBothWays:
+      return fmt::format("tree:{}, both ways", combine.arity);
+  }
+  return {};
 }
 
 void put_ranges(Writer& to, const RangeSet& ranges) {
@@ -193,7 +213,7 @@ std::string Scheduler::image() const {
   if (!started()) return {};
   Writer out;
   out.put(kImageVersion).put(options_.cluster).put_text(encode(map_).text());
-  out.put(static_cast<std::uint8_t>(placed_));
+  out.put(copies_wanted()).put(options_.workers).put(static_cast<std::uint8_t>(placed_));
   put_members(out);
   std::vector<BarrierId> open;
   for (const auto& [id, barrier] : barriers_) {
@@ -232,24 +252,35 @@ std::string Scheduler::address_on(std::string_view machine, NodeId node) const {
   return member != members_.end() && member->second.machine == machine ? member->second.address : "";
 }
 
-Status Scheduler::check_same_job(const wire::Map& map, const SchedulerOptions& options) {
+Status Scheduler::check_same_job(const Imaged& job, const SchedulerOptions& options) {
+  const wire::Map& map = job.map;
   const auto other = [](const std::string& what, auto is, auto expected) {
     return Status(Code::kUsage,
                   fmt::format("the state is of a job with {} {}, expected one with {}", is, what, expected));
   };
   if (map.first_servers() != options.servers) return other("servers", map.first_servers(), options.servers);
+  if (job.workers != options.workers) return other("workers", job.workers, options.workers);
+  if (const auto copies = std::min(options.replicas, options.servers); job.copies != copies)
+    return other("copies of each key range", job.copies, copies);
+  if (const Combining combine = combining_of(options); map.combine != combine)
+    return Status(Code::kUsage,
+                  fmt::format("the state is of a job whose pushes are combined by {}, expected {}",
+                              words_of(map.combine), words_of(combine)));
   if (map.shards.size() != options.shards) return other("data shards", map.shards.size(), options.shards);
   if (map.tables != options.tables || map.consistency != options.consistency || map.job != options.job)
     return {Code::kUsage, "the state is of a job with other settings or files, expected those of this one"};
   return ok_status();
 }
 
-bool Scheduler::read_image(Instant now, std::string_view image) {
+std::optional<Scheduler::Imaged> Scheduler::read_image(Instant now, std::string_view image) {
   Reader in(std::as_bytes(std::span(image)));
   const auto version = in.get<std::uint32_t>();
   const auto cluster = in.get<std::uint64_t>();
   const auto map = wire::decode_map(Bytes::of(in.get_text(kTextMax)));
-  if (version != kImageVersion || !map) return false;
+  if (version != kImageVersion || !map) return std::nullopt;
+  Imaged out;
+  out.copies = in.get<std::uint32_t>();
+  out.workers = in.get<std::uint32_t>();
   map_ = *map;
   options_.cluster = cluster;
   options_.first = map_.first;
@@ -270,21 +301,22 @@ bool Scheduler::read_image(Instant now, std::string_view image) {
   const auto code = static_cast<Code>(in.get<std::uint8_t>());
   const std::string message = in.get_text(kTextMax);
   if (stopped) stopped_ = Status(code, message);
-  return in.done();
-}
-
-std::optional<Scheduler::Imaged> Scheduler::imaged(std::string_view image) {
-  Scheduler of_it{SchedulerOptions()};
-  if (!of_it.read_image(Instant{}, image)) return std::nullopt;
-  Imaged out{of_it.map_, of_it.loaded(), of_it.stopped_, {}};
-  for (const auto& [id, barrier] : of_it.barriers_) out.open.insert(id);  // An image has no others.
+  if (!in.done()) return std::nullopt;
+  out.map = map_;
+  out.loaded = loaded();
+  out.stopped = stopped_;
+  for (const auto& [id, barrier] : barriers_) out.open.insert(id);  // An image has no others.
   return out;
 }
 
+std::optional<Scheduler::Imaged> Scheduler::imaged(std::string_view image) {
+  return Scheduler(SchedulerOptions()).read_image(Instant{}, image);
+}
+
 Status Scheduler::restore(Instant now, std::string_view image, const std::vector<KeptReport>& reports) {
-  if (!read_image(now, image))
-    return {Code::kModel, "the state of the job cannot be read, or is another version's"};
-  if (Status same = check_same_job(map_, options_); !same.ok()) return same;
+  const auto job = read_image(now, image);
+  if (!job) return {Code::kModel, "the state of the job cannot be read, or is another version's"};
+  if (Status same = check_same_job(*job, options_); !same.ok()) return same;
   timeline_.begin(now);
   timeline_.add(now, JobEvent::Kind::kResumed, kScheduler, "took the job up from its state");
   for (const KeptReport& report : reports) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/hint.h"
+#include "client/job/job_options.h"
 #include "train/plan/algorithm_plan.h"
 #include "train/train_job.h"
 #include "train/warm_start/load_rows.h"
@@ -150,7 +151,8 @@ Status TrainJob::check_kept(std::string_view image, std::uint32_t servers, std::
   if (Status same = check_same_as_kept(job->map); !same.ok()) return same;
   SchedulerOptions expected = scheduler_options(servers, workers);
   expected.job = job->map.job;
-  return Scheduler::check_same_job(job->map, expected);
+  expected.replicas = replicas_of_processes(options_.replicas, servers, expected.consistency);
+  return Scheduler::check_same_job(*job, expected);
 }
 
 // Where it began is what it was told then: of what has been kept since, it has to read nothing again.
