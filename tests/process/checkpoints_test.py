@@ -164,9 +164,9 @@ class CheckpointsTest(ClusterJobs):
         with open(other, "ab") as rows:
             rows.write(b"1 5:1\n")
         for flags, train, said in (
-                (("--epochs", "13", "--batch", "512"), self.train, "batch_rows is 512, there 256"),
-                (("--epochs", "13", "--batch", "256", "--model", "fm"), self.train, 'model.name is "fm", there "lr"'),
-                (("--epochs", "13", "--batch", "256", "--data-shards", "4"), self.train, "shards is 4, there 8"),
+                (("--epochs", "13", "--batch", "512"), self.train, "--batch is 512, there 256\n"),
+                (("--epochs", "13", "--batch", "256", "--model", "fm"), self.train, "--model is fm, there lr"),
+                (("--epochs", "13", "--batch", "256", "--data-shards", "4"), self.train, "--data-shards is 4, there 8"),
                 (("--epochs", "13", "--batch", "256"), other, "the data is other data")):
             job = self.start_job(*flags, "--resume", os.path.join(self.kept, step), train=train)
             _, err = self.finish(job)

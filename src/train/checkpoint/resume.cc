@@ -13,6 +13,7 @@
 #include "checkpoint/contents.h"
 #include "checkpoint/part_file.h"
 #include "net/system_disk.h"
+#include "train/checkpoint/job_differences.h"
 
 namespace thalweg {
 namespace {
@@ -36,34 +37,6 @@ void drop_free(Json& job) {
     if (job.contains(data)) job[data].erase("paths");
   }
   if (job.contains("model")) job["model"].erase("script");  // Its hash counts.
-}
-
-// With no more digits than a float has, where it is one.
-std::string shown(const Json& value) {
-  if (!value.is_number_float()) return value.dump();
-  const auto exact = value.get<double>();
-  const auto rounded = static_cast<float>(exact);
-  return static_cast<double>(rounded) < exact || static_cast<double>(rounded) > exact
-             ? fmt::format("{}", exact)
-             : fmt::format("{}", rounded);
-}
-
-// The members that differ, each with both values.
-std::string differences(const Json& there, const Json& here) {
-  const Json before = there.flatten(), now = here.flatten();
-  std::string out;
-  const auto add = [&](const std::string& name) {
-    const auto text = [&](const Json& json) { return json.contains(name) ? shown(json[name]) : "nothing"; };
-    if (text(before) == text(now)) return;
-    std::string path = name.substr(1);
-    for (char& c : path) c = c == '/' ? '.' : c;
-    out += fmt::format("{}{} is {}, there {}", out.empty() ? "" : "; ", path, text(now), text(before));
-  };
-  for (const auto& item : now.items()) add(item.key());
-  for (const auto& item : before.items()) {
-    if (!now.contains(item.key())) add(item.key());
-  }
-  return out;
 }
 
 using checkpoint::Contents;
@@ -206,13 +179,13 @@ Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const
   if (!there.is_object()) return {Code::kModel, from.path + ": what it was trained by cannot be read"};
   drop_free(there);
   drop_free(here);
-  std::string differs = differences(there, here);
-  if (!inputs.empty() && from.manifest.inputs != inputs) {
-    differs += fmt::format("{}the data is other data: its files differ in order, size or first rows",
-                           differs.empty() ? "" : "; ");
-  }
+  std::string differs;
+  if (!inputs.empty() && from.manifest.inputs != inputs)
+    differs = "the data is other data: its files differ in order, size or first rows";
+  if (const std::string more = job_differences(there, here); !more.empty())
+    differs += (differs.empty() ? "" : "; ") + more;
   if (differs.empty() && from.manifest.step.epoch >= spec.epochs)
-    differs = fmt::format("epochs is {}, there {} are done", spec.epochs, from.manifest.step.epoch);
+    differs = fmt::format("--epochs is {}, and {} are done there", spec.epochs, from.manifest.step.epoch);
   if (const std::size_t reached = from.manifest.reached().size();
       differs.empty() && reached > 0 && reached != spec.shards)
     return {Code::kModel,
@@ -236,7 +209,7 @@ Status check_same_job(const std::string& job, const TrainSpec& spec) {
   for (Json* const each : {&there, &here}) {
     for (const char* name : {"loads", "loads_state", "reached"}) each->erase(name);
   }
-  const std::string differs = differences(there, here);
+  const std::string differs = job_differences(there, here);
   if (differs.empty()) return ok_status();
   return {Code::kUsage, "this training is not that of the job that is kept there: " + differs};
 }

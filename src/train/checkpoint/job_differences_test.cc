@@ -1,0 +1,50 @@
+#include "train/checkpoint/job_differences.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "train/train_spec.h"
+
+namespace thalweg {
+namespace {
+
+std::string differences(const TrainSpec& there, const TrainSpec& here) {
+  return job_differences(nlohmann::json::parse(to_text(there)), nlohmann::json::parse(to_text(here)));
+}
+
+TEST(JobDifferences, AreToldByFlags) {
+  TrainSpec there;
+  there.model.hidden = {8, 4};
+  EXPECT_EQ(differences(there, there), "");
+  TrainSpec here = there;
+  here.train.paths = {"elsewhere.svm"};
+  here.train.shuffle.order = RowOrder::kRows;
+  here.train.shuffle.pool_bytes = 1 << 20;
+  EXPECT_EQ(differences(there, here), "--shuffle is rows, there off");
+  here.model.weights.kind = RuleKind::kAdam;
+  here.model.bias_rate = 0.5f;
+  here.model.hidden = {16, 2, 1};
+  here.batch_rows = there.batch_rows + 1;
+  EXPECT_EQ(differences(there, here).find("--hidden is 16, there 8; --optimizer is adam, there "), 0u)
+      << differences(there, here);
+  EXPECT_NE(differences(there, here).find("; --batch is "), std::string::npos);
+  EXPECT_EQ(differences(there, here).find("bias-rate"), std::string::npos) << "it follows from the rate";
+}
+
+TEST(JobDifferences, WhatNoFlagSaysIsToldByItsPlace) {
+  TrainSpec there, here;
+  here.valid.binary_labels = !here.valid.binary_labels;
+  EXPECT_EQ(differences(there, here), "valid.binary_labels is true, there false");
+  here = there;
+  here.model.bias_rate = 0.5f;
+  EXPECT_EQ(differences(there, here), "--bias-rate is 0.5, there null");
+  here = there;
+  here.train.part = Part::kTrain;
+  here.train.part_modulus = 10;
+  here.valid.binary_labels = !here.valid.binary_labels;
+  EXPECT_EQ(differences(there, here), "--valid-part is 10, there 0");
+}
+
+}  // namespace
+}  // namespace thalweg
