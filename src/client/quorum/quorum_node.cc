@@ -144,12 +144,13 @@ Status run_quorum_node(const QuorumNodeOptions& options) {
   }
   quorum::VersionStore store(HashRing(numbers), place->number, counts->replicas, life,
                              {options.hints_max, options.bytes_max});
+  const std::function<void(const std::string&)> say = options.log ? options.log : [](const std::string&) {};
   if (log != nullptr) {
     if (Status status = log->attach(store); !status.ok()) return status;
+    if (const std::string damage = log->damage(); !damage.empty()) say(damage);
   }
   quorum::Server server(server_options(options, *counts), store);
 
-  const std::function<void(const std::string&)> say = options.log ? options.log : [](const std::string&) {};
   const std::string name = node_name(server_node(place->number));
   const RealClock clock;
   TcpOptions tcp = ring_tcp(options.ring, *secret);

@@ -89,11 +89,12 @@ Status VersionLog::read() {
     if (!refused.ok()) return refused;
     damaged = !taken || !in.done();
     first = false;
-    at += kEntryHeadBytes + bytes;
+    if (!damaged) at += kEntryHeadBytes + bytes;
   }
   if (first)
     return {Code::kModel, fmt::format("{} is no log of a node of a ring, or of another version", path())};
   // A last entry that was cut off belongs to a turn of which nobody was told.
+  if (damaged) damage_ = Damage{at, *size - at};
   whole_ = whole_ && !damaged;
   return ok_status();
 }
@@ -144,6 +145,14 @@ bool VersionLog::take_entry(Reader& in) {
   }
 }
 
+std::string VersionLog::damage() const {
+  if (!damage_) return {};
+  return fmt::format(
+      "{}: damaged at byte {}: it and all behind it, {} bytes, are left out, and got from other nodes where "
+      "they have it; that log stays as {}",
+      path(), damage_->at, damage_->bytes, damaged_path());
+}
+
 Status VersionLog::attach(quorum::VersionStore& store) {
   std::size_t left_out = 0;
   for (const auto& [key, record] : records_) {
@@ -163,13 +172,13 @@ Status VersionLog::attach(quorum::VersionStore& store) {
   if (whole_ && complete_) store.set_complete();
   store_ = &store;
   life_ = store.life();
-  if (Status status = begin_anew(); !status.ok()) return status;
+  if (Status status = begin_anew(damage_.has_value()); !status.ok()) return status;
   store.set_journal(this);
   return ok_status();
 }
 
 // With what the store has, under another name first: a crash leaves the old log or the new one.
-Status VersionLog::begin_anew() {
+Status VersionLog::begin_anew(bool keeps_old) {
   const std::string staged = directory_ + "/log.new";
   if (Status status = disk_.remove(staged); !status.ok()) return status;
   auto file = disk_.create(staged);
@@ -184,6 +193,7 @@ Status VersionLog::begin_anew() {
   for (const auto& [whom, hint] : store_->hints()) note_hint(whom.first, whom.second, &hint);
   if (store_->complete()) note_complete();
   if (status_.ok()) status_ = file_->sync();
+  if (status_.ok() && keeps_old) status_ = disk_.replace(path(), damaged_path());
   if (status_.ok()) status_ = disk_.replace(staged, path());
   if (status_.ok()) status_ = disk_.sync_directory(directory_);
   return status_;
@@ -191,7 +201,7 @@ Status VersionLog::begin_anew() {
 
 void VersionLog::tidy() {
   if (!status_.ok() || store_ == nullptr || end_ < kPastBytesMin + 3 * store_->bytes()) return;
-  (void)begin_anew();  // Which status() tells.
+  (void)begin_anew(false);  // Which status() tells.
 }
 
 void VersionLog::append(const Bytes& entry) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,8 @@ class VersionLog final : public quorum::Journal {
 
   // The store's life: that of the log, or `drawn` where it may lack what the node has said.
   std::uint32_t life(std::uint32_t drawn) const { return whole_ ? life_ : drawn; }
+  // For people: what of the log is left out as it was damaged, and where that log stays; empty: nothing.
+  std::string damage() const;
   // Gives the store what the log has, begins the log anew with that, and writes all changes from now on.
   Status attach(quorum::VersionStore& store);
   // Between two turns: begins the log anew once most of it is of the past.
@@ -48,9 +51,10 @@ class VersionLog final : public quorum::Journal {
   Status read();
   bool take_header(Reader& in, Status& refused);
   bool take_entry(Reader& in);
-  Status begin_anew();
+  Status begin_anew(bool keeps_old);
   void append(const Bytes& entry);
   std::string path() const { return directory_ + "/log"; }
+  std::string damaged_path() const { return path() + ".damaged"; }
 
   Disk& disk_;
   const std::string directory_;
@@ -61,7 +65,11 @@ class VersionLog final : public quorum::Journal {
   quorum::VersionStore* store_ = nullptr;
   Status status_;
   // As read.
-  bool whole_ = false;  // It has all that the node has said.
+  struct Damage {
+    std::uint64_t at = 0, bytes = 0;
+  };
+  std::optional<Damage> damage_;  // From there to the end.
+  bool whole_ = false;            // It has all that the node has said.
   bool complete_ = false;
   std::uint32_t life_ = 0;
   std::map<Key, quorum::Record> records_;

@@ -1,10 +1,12 @@
 #include "client/quorum/version_log.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <vector>
 
+#include "base/hash/hash.h"
 #include "base/temporary_folder_for_test.h"
 #include "net/system_disk.h"
 
@@ -56,6 +58,14 @@ class VersionLogs : public testing::Test {
     return store;
   }
 
+  static std::string entry_of(std::string_view body) {
+    Writer out;
+    const auto size = static_cast<std::uint32_t>(body.size());
+    out.put(size).put(static_cast<std::uint32_t>(hash64(&size, sizeof size)));
+    out.put(hash64(body.data(), body.size()));
+    return std::string(out.take().text()) + std::string(body);
+  }
+
   static inline const VersionLog::Owner kOwner{77, 1, "boot"};
   SystemDisk disk_;
   TemporaryFolder folder_;
@@ -97,12 +107,30 @@ TEST_F(VersionLogs, WhatMayLackSomethingIsAnotherLifeThatAnswersNoGets) {
     EXPECT_EQ(store.life(), 9u) << at;
     EXPECT_FALSE(store.complete()) << at;
     EXPECT_GT(kept(store), 0u) << at;
+    EXPECT_EQ(read_text(path() + ".damaged"), flipped) << at;
   }
   write_text(path(), whole);
   const VersionStore store = reopened({77, 1, "another boot"});
   EXPECT_EQ(store.life(), 9u);
   EXPECT_FALSE(store.complete());
   EXPECT_EQ(kept(store), 10u);
+}
+
+TEST_F(VersionLogs, TellsWhatOfADamagedLogIsLeftOut) {
+  write();
+  const std::string whole = read_text(path());
+  EXPECT_EQ((*open(kOwner))->damage(), "");
+  write_text(path(), whole.substr(0, whole.size() - 1));
+  EXPECT_EQ((*open(kOwner))->damage(), "") << "what was cut off was never told";
+  std::string flipped = whole + entry_of("\x03");
+  flipped.back() ^= 1;
+  for (const std::string& damaged : {flipped, whole + entry_of("\x09"), whole + entry_of("\x03x")}) {
+    write_text(path(), damaged);
+    EXPECT_EQ((*open(kOwner))->damage(),
+              fmt::format("{0}: damaged at byte {1}: it and all behind it, {2} bytes, are left out, and got "
+                          "from other nodes where they have it; that log stays as {0}.damaged",
+                          path(), whole.size(), damaged.size() - whole.size()));
+  }
 }
 
 TEST_F(VersionLogs, RefusesLogsOfOthersAndWhatIsNone) {
