@@ -209,7 +209,7 @@ TEST(Scheduler, AnotherTakesThePlaceOfAServerThatIsLostBeforeTheJobBegan) {
       EXPECT_EQ(map.first_servers(), 1u);
       EXPECT_EQ(map.placement[0].owned_by(1), RangeSet(0, 256));
       const auto answers = c.tell(server_node(0), heartbeat());
-      EXPECT_EQ(status_of(answers.at(0).second).code(), Code::kAborted);
+      EXPECT_EQ(status_of(answers.at(0).second).code(), Code::kPeerLost);
       EXPECT_EQ(c.name(temporary(5), join(Role::kServer)), server_node(2)) << "that comes late";
       c.tell(server_node(2), heartbeat());
       EXPECT_EQ(c.map().servers.size(), 3u);

@@ -199,7 +199,9 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
     if (stopped_ && !replaced) return send(from, Op::kStop, *stopped_, {}, out);
     THALWEG_REACHED(kReplacedHeard);
     return send(from, Op::kStop,
-                {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
+                {Code::kPeerLost, node_name(from) + " was silent too long and has been replaced: others have "
+                                                    "its part; started again it joins anew"},
+                {}, out);
   }
   if (!member->second.named && !stopped_) share_with(now, from, out);
   // While servers are at work, nobody waits at a barrier in vain.

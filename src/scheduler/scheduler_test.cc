@@ -123,7 +123,10 @@ TEST(Scheduler, OtherServersOfItsChainsGoOnForALostOne) {
             "server-1 (127.0.0.1:1) closed its connection; its 4 key ranges go on at server-0, server-2");
   // It is told that others have its place, while the job goes on.
   scheduler.on_frame({}, server_node(1), heartbeat(), out);
-  EXPECT_EQ(status_of(out.take(Op::kStop).at(0).second).code(), Code::kAborted);
+  const Status told = status_of(out.take(Op::kStop).at(0).second);
+  EXPECT_EQ(told.code(), Code::kPeerLost);
+  EXPECT_TRUE(told.message().starts_with("server-1 was silent too long and has been replaced"))
+      << told.message();
   scheduler.on_peer_lost({}, server_node(2), out);
   ASSERT_TRUE(scheduler.stopped().has_value());
   EXPECT_NE(scheduler.stopped()->message().find("lost key ranges: weights [4,6) [10,12) of 12"),

@@ -70,6 +70,17 @@ class SilenceTest(JoinsTest):
         self.expect_calm(job)
         self.assert_gone([pid])
 
+    def test_a_stopped_worker_that_comes_back_says_that_it_was_lost(self):
+        job, address = self.start_servers(1, 1, 1, *WORK, "--silence", "2s")
+        late = self.start_node("worker", "--join", address)
+        self.await_state(address, "worker", 1, "alive")
+        late.send_signal(signal.SIGSTOP)
+        self.await_state(address, "worker", 1, "lost")
+        late.send_signal(signal.SIGCONT)
+        self.assertEqual(late.wait(PATIENCE_S), 5, self.words_of(late))
+        self.assertIn("PEER_LOST: worker-1 was silent too long and has been replaced", self.words_of(late))
+        self.expect_calm(job)
+
     def test_bad_intervals_are_usage_errors(self):
         for flags in (("--silence", "50ms"), ("--silence", "61s"), ("--grace", "0"), ("--grace", "2h")):
             done = subprocess.run([PROGRAM, "train", self.train, "--processes", *flags], capture_output=True, text=True,

@@ -115,15 +115,16 @@ std::string judge_cause(const Cluster& cluster, const Status& why) {
 // scheduler.
 bool may_end_alone(const Cluster& cluster, const Process& process, const Status& how) {
   switch (how.code()) {
-    case Code::kAborted:
-      if (process.server == nullptr && (process.worker == nullptr || process.kept)) return false;
-      return cluster.scheduler().lost(process.id) || cluster.refused();  // That may not know it any more.
     case Code::kData:
       return cluster.scheduler().turned_away(process.id);
     case Code::kRefused:
       return process.id.index >= wire::kFirstTemporary &&
              (says(how, "the job is over") || says(how, "no server can join"));
     case Code::kPeerLost:
+      if (says(how, "has been replaced")) {
+        if (process.server == nullptr && (process.worker == nullptr || process.kept)) return false;
+        return cluster.scheduler().lost(process.id) || cluster.refused();  // That may not know it any more.
+      }
       if (how.message() == "scheduler is gone") return process.told_of_scheduler && cluster.gone();
       return says(how, "scheduler has answered nothing") && scheduler_was_silent(cluster, process);
     default:
