@@ -13,8 +13,8 @@ namespace thalweg {
 namespace {
 
 // Read by the test programs and by ranks, not by this program's options.
-constexpr std::array<std::string_view, 3> kOfOthers = {"THALWEG_TEST_DATA", "THALWEG_MASTER_PORT",
-                                                       "THALWEG_LISTENER"};
+constexpr std::array<std::string_view, 4> kOfOthers = {"THALWEG_TEST_DATA", "THALWEG_MASTER_PORT",
+                                                       "THALWEG_LISTENER", "THALWEG_COSTS_FILE"};
 
 Status refuse(Code code, const std::string& place, const Status& why) {
   return {code, fmt::format("{}: {}", place, why.message())};
