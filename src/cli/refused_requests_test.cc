@@ -32,5 +32,18 @@ TEST_F(RefusedRequests, VariablesOfRanksAreNoOptions) {
   EXPECT_EQ(rank.out, "/costs.toml\n") << rank.err;
 }
 
+// Two layers of 100,000 are 10^10 weights, and nothing of them is made.
+TEST_F(RefusedRequests, LayersThatDoNotFitAreRefusedWhenPlanned) {
+  const std::string model = "train --model deepfm --hidden 100000,100000 ";
+  const Ran ran = run(model + "--memory 100M " + rows());
+  EXPECT_EQ(ran.code, 4) << ran.err;
+  for (const char* part : {"model deepfm has 1000", "in dense tables: with optimizer state they take",
+                           "tables may take 100000000 bytes", "hint: lower --hidden", "--memory"})
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+  const Ran tight = run("train --model deepfm --hidden 100,100 --data-shards 64 --memory 1M " + rows());
+  EXPECT_EQ(tight.code, 4) << tight.err;
+  EXPECT_NE(tight.err.find("gradients of 64 data shards take"), std::string::npos) << tight.err;
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -6,6 +6,7 @@
 
 #include "base/coverage/reached.h"
 #include "base/planted.h"
+#include "table/dense_table.h"
 
 namespace thalweg {
 
@@ -152,9 +153,29 @@ Result<std::unique_ptr<TableHost>> Server::make_host(std::size_t table, const Ra
                                      options_.heirs_come);
 }
 
+// Dense tables are made whole, so that pushes need no room for their rows.
+Status Server::check_dense_room() const {
+  const std::uint64_t most = options_.table_bytes_max;
+  double bytes = 0;
+  for (std::size_t t = 0; t < map().tables.size(); ++t) {
+    const TableSpec& spec = map().tables[t];
+    if (spec.kind != TableSpec::Kind::kDense) continue;
+    const std::size_t ranges =
+        map().placement[t].owned_by(self()).size() + map().placement[t].copied_by(self()).size();
+    bytes += static_cast<double>(dense_bytes(spec)) * static_cast<double>(ranges) / spec.ranges;
+  }
+  if (most == 0 || bytes <= static_cast<double>(most)) return ok_status();
+  return {Code::kData,
+          fmt::format("{} is to keep {:.0f} bytes of dense tables, with optimizer state, and its tables may "
+                      "take {} bytes (--memory)\nhint: make the model smaller, allow more by --memory, or "
+                      "start more servers",
+                      node_name(*member_.id()), bytes, most)};
+}
+
 // By the first map that comes, under which nothing has been pushed yet. Where it is not the job's first, a
 // lost server may have shown shards what is owned here.
 Status Server::make_tables() {
+  if (Status status = check_dense_room(); !status.ok()) return status;
   for (std::size_t t = 0; t < map().tables.size(); ++t) {
     const Placement& placement = map().placement[t];
     for (auto* const hosts : {&tables_, &copies_}) {

@@ -84,6 +84,7 @@ class Server final : public Node {
 
  private:
   void on_map(bool first, Transport& out);
+  Status check_dense_room() const;
   Status make_tables();
   void follow_placement(Transport& out);
   std::uint64_t room_for(const TableHost& host, const Frame& push);

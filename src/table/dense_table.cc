@@ -250,6 +250,15 @@ std::uint64_t DenseTable::digest() const {
   return sum;
 }
 
+std::uint64_t dense_bytes(const TableSpec& spec) {
+  std::uint64_t floats = spec.dim;
+  if (spec.rule.kind != RuleKind::kCustom) {
+    const RuleFacts& facts = facts_of(spec.rule.kind);
+    floats += static_cast<std::uint64_t>(facts.states) * spec.dim + (facts.counts_updates ? 1 : 0);
+  }
+  return spec.rows * floats * sizeof(float);
+}
+
 TableStats DenseTable::stats() const {
   TableStats stats{rows_, sizeof(*this) + planes_.capacity() * sizeof(Plane) + reducer_.bytes()};
   for (const Plane& plane : planes_) stats.bytes += plane.values.capacity() * sizeof(float);

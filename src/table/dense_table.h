@@ -10,6 +10,9 @@
 
 namespace thalweg {
 
+// What the rows of such a table take with the state of a built-in rule.
+std::uint64_t dense_bytes(const TableSpec& spec);
+
 class DenseTable final : public Table {
  public:
   // Precondition: check_spec() passed.

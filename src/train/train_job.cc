@@ -12,6 +12,7 @@
 #include "train/advice/train_advice.h"
 #include "train/plan/algorithm_plan.h"
 #include "train/plan/chosen_options.h"
+#include "train/plan/dense_room.h"
 #include "train/plan/train_plan.h"
 #include "train/report/told_pass.h"
 #include "train/report/train_costs.h"
@@ -93,6 +94,9 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, 
     if (Status status = (*start)->check(plan->spec, job_tables(plan->spec, **model)); !status.ok())
       return status;
   }
+  if (Status room = check_dense_room(plan->spec, job_tables(plan->spec, **model), options->memory);
+      !room.ok())
+    return room;
   plan->spec.loads = plan->spec.loads || has_initial(**model);
   if (const std::string& script = plan->spec.model.script; !script.empty()) {
     auto hash = hash_of(script);
