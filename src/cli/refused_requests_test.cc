@@ -32,6 +32,19 @@ TEST_F(RefusedRequests, VariablesOfRanksAreNoOptions) {
   EXPECT_EQ(rank.out, "/costs.toml\n") << rank.err;
 }
 
+TEST_F(RefusedRequests, ARoomWithoutPlacesForSoManyRanksSaysSo) {
+  const std::string room = folder_ / "room.toml";
+  ASSERT_EQ(run("topo show --format toml pcie-box --ranks 2 >" + room).code, 0);
+  for (const std::string command : {"simulate exchange", "topo plan"}) {
+    const std::string request = command + " --topology " + room + " --ranks ";
+    refuses(request + "3", 2, "room.toml has 2 ranks, and --ranks asks for 3");
+    refuses(request + "3 --json", 2, "room.toml has 2 ranks, and --ranks asks for 3");
+    EXPECT_EQ(run(request + "2").code, 0);
+  }
+  refuses("simulate exchange --topology " + room + " --ranks 2 --route servers:2", 2,
+          "for 1 more as servers");
+}
+
 // Two layers of 100,000 are 10^10 weights, and nothing of them is made.
 TEST_F(RefusedRequests, LayersThatDoNotFitAreRefusedWhenPlanned) {
   const std::string model = "train --model deepfm --hidden 100000,100000 ";

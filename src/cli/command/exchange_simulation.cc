@@ -208,6 +208,13 @@ Result<Topology> room_for(const std::string& name, const std::string& route, Dem
   }
   const bool grows = is_preset(name), ideal = name.find(':') != name.npos;
   const std::uint32_t needed = demand.ranks + seats;
+  if (!grows && needed > topology->rank_count()) {
+    return Status(
+        Code::kUsage,
+        fmt::format("{} has {} ranks, and --ranks asks for {}{}; expected at most so many, or a preset", name,
+                    topology->rank_count(), demand.ranks,
+                    seats == 0 ? "" : fmt::format(", and the route for {} more as servers", seats)));
+  }
   if (grows && (ideal ? needed > topology->rank_count() : needed != topology->rank_count())) {
     return open_room(name, needed);
   }
