@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "cli/command/command.h"
@@ -11,6 +13,7 @@
 #include "cli/view/output.h"
 #include "cli/view/train_view.h"
 #include "cli/work/checkpoint_options.h"
+#include "cli/work/stored_model.h"
 #include "cli/work/train_run.h"
 
 namespace thalweg {
@@ -46,10 +49,12 @@ Status check_remembering(const Options& options) {
 }
 
 // The model is there, so that no failure to name its features is one of the training.
-void remember(const Options& options, const TrainResult& result, Output& out) {
-  if (!options.has("remember-names") || !result.complete || result.model.empty()) return;
-  const Status status =
-      remember_names(options, result.model, static_cast<std::size_t>(options.integer("remember-names")));
+void remember(const Options& options, const Result<Names>& before, const TrainResult& result, Output& out) {
+  if (!result.complete || result.model.empty()) return;
+  const auto asked = options.maybe_integer("remember-names");
+  const Status status = asked ? remember_names(options, result.model, static_cast<std::size_t>(*asked))
+                        : before.ok() ? keep_names(*before, result.model)
+                                      : before.status();
   if (!status.ok()) out.warn(fmt::format("names are not remembered: {}", status.message()));
 }
 
@@ -59,9 +64,10 @@ Status run_train(const Options& options, Output& out) {
   if (!wanted) return wanted.status();
   wanted->state = options.maybe_text("state").value_or("");
   wanted->sweep = options.maybe_text("sweep").value_or("");
+  const auto names = names_before(options);
   return show_training(options, *std::move(wanted), out, [&](Trainer& trainer) {
     TrainResult result = run_trainer(options, trainer);
-    remember(options, result, out);
+    remember(options, names, result, out);
     return result;
   });
 }

@@ -1,6 +1,8 @@
 // Features by their names: model weights, model importance, predict --audit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -91,6 +93,34 @@ TEST_F(NamedFeatures, ATrainingRemembersNames) {
   EXPECT_EQ(run("model weights " + model_), 8) << "of another model";
   EXPECT_EQ(run("train --remember-names 3 " + moved), 2);
   EXPECT_EQ(run("train --remember-names 3 --out " + model + " - <" + moved), 2);
+}
+
+TEST_F(NamedFeatures, NamesStayWithTheRowsThatStay) {
+  const std::string model = trained("--hash-bits 30 --remember-names 5"), small = folder_ / "small";
+  const auto named = [&](const std::string& of) {
+    EXPECT_EQ(run("model weights --json " + of), 0) << err_;
+    std::vector<std::string> names;
+    const auto weights = json()["weights"];
+    for (const auto& weight : weights) names.push_back(weight["name"]);
+    return names;
+  };
+  const std::vector<std::string> all = named(model);
+  ASSERT_EQ(all.size(), 5u);
+  ASSERT_EQ(run("model weights --json " + model), 0) << err_;
+  const double third = std::abs(json()["weights"][2]["weight"].get<double>());
+  const std::string below = " --below " + std::to_string(third * 0.9999);
+  ASSERT_EQ(run("model prune" + below + " -o " + small + " " + model), 0) << err_;
+  EXPECT_EQ(named(small), (std::vector<std::string>{all[0], all[1], all[2]}));
+  const auto sorted = [&](const std::string& of) {
+    std::vector<std::string> names = named(of);
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  const std::vector<std::string> before = sorted(model);
+  ASSERT_EQ(run("train --init " + model + " --out " + model + " " + csv_), 0) << err_;
+  EXPECT_EQ(sorted(model), before) << "goes on in its own place";
+  ASSERT_EQ(run("model prune -o " + model + " " + model), 0) << err_;
+  EXPECT_EQ(sorted(model), before) << "in its own place";
 }
 
 TEST_F(NamedFeatures, ImportanceIsTheMeanContributionOfARow) {

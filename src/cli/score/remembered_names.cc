@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <unordered_set>
 
 #include "base/hash/hash.h"
@@ -66,6 +67,27 @@ Status remember_names(const Options& options, const std::string& directory, std:
     const bool first = named.insert(feature.key).second;  // Each of its classes may be there.
     if (first && found != names->end()) lines += fmt::format("{}\t{}\n", feature.key, escaped(found->second));
   }
+  return write_new_file(path_of(directory), head_of(model->manifest().digest, lines) + "\n" + lines);
+}
+
+Status keep_names(const std::unordered_map<Key, std::string>& names, const std::string& directory) {
+  if (names.empty()) return ok_status();
+  const Result<ModelReader> model = open_model(directory);
+  if (!model) return model.status();
+  std::set<Key> there;
+  const std::vector<TableManifest>& tables = model->manifest().tables;
+  for (std::size_t table = 0; table < tables.size(); ++table) {
+    if (tables[table].spec.kind != TableSpec::Kind::kSparse) continue;
+    const Status status = model->scan(table, false, [&](const StoredRows& rows) {
+      for (const Key key : rows.keys) {
+        if (names.contains(key)) there.insert(key);
+      }
+      return ok_status();
+    });
+    if (!status.ok()) return as_model(status);
+  }
+  std::string lines;
+  for (const Key key : there) lines += fmt::format("{}\t{}\n", key, escaped(names.at(key)));
   return write_new_file(path_of(directory), head_of(model->manifest().digest, lines) + "\n" + lines);
 }
 

@@ -18,5 +18,7 @@ namespace thalweg {
 Status remember_names(const Options& options, const std::string& directory, std::size_t most);
 // None where there is no such file. kModel for one that is damaged or of another model.
 Result<std::unordered_map<Key, std::string>> remembered_names(const ModelReader& model);
+// What another model had, for the one in `directory`: names of the rows that it has.
+Status keep_names(const std::unordered_map<Key, std::string>& names, const std::string& directory);
 
 }  // namespace thalweg

@@ -6,6 +6,7 @@
 #include "cli/command/command.h"
 #include "cli/options/option_table.h"
 #include "cli/options/options.h"
+#include "cli/score/remembered_names.h"
 #include "cli/view/output.h"
 #include "cli/work/stored_model.h"
 #include "model/format/model_prune.h"
@@ -33,11 +34,14 @@ Status run_model_prune(const Options& options, Output& out) {
   }
   const Result<ModelReader> model = open_model(options.arguments()[0]);
   if (!model) return model.status();
+  const auto names = remembered_names(*model);
   SystemDisk disk;
   const std::string& destination = options.text("out");
   const Result<Pruned> pruned =
       prune_model(*model, static_cast<float>(options.real("below")), disk, destination);
   if (!pruned) return pruned.status();
+  const Status kept = names.ok() ? keep_names(*names, destination) : names.status();
+  if (!kept.ok()) out.warn(fmt::format("names of features are not kept: {}", kept.message()));
   out.note(fmt::format("wrote {}: {} rows, {} left out", destination, pruned->rows, pruned->removed));
   out.json({{"model", destination},
             {"model_rows", pruned->rows},
