@@ -45,6 +45,15 @@ TEST_F(RefusedRequests, ARoomWithoutPlacesForSoManyRanksSaysSo) {
           "for 1 more as servers");
 }
 
+TEST_F(RefusedRequests, GroupsNeedAQueryInSomeRow) {
+  const std::string model = folder_ / "model";
+  ASSERT_EQ(run("train " + rows() + " --out " + model).code, 0);
+  for (const std::string& second : {std::string(), " --model " + model})
+    refuses("eval --by qid --model " + model + second + " " + rows(), 2, "--by qid: no row has one");
+  const std::string some = folder_.write("some.svm", "1 qid:1 1:1\n0 qid:1 3:1\n1 2:1\n");
+  EXPECT_EQ(run("eval --by qid --model " + model + " " + some).code, 0);
+}
+
 // Two layers of 100,000 are 10^10 weights, and nothing of them is made.
 TEST_F(RefusedRequests, LayersThatDoNotFitAreRefusedWhenPlanned) {
   const std::string model = "train --model deepfm --hidden 100000,100000 ";

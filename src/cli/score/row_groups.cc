@@ -42,7 +42,15 @@ Result<RowGroups> RowGroups::find(const DataSet& data, const std::string& by) {
 
 std::uint64_t RowGroups::of(std::string_view line) {
   const std::string_view name = cells_ ? std::string_view(cells_->of(line).front()) : query_of(line);
+  has_query_ = has_query_ || !name.empty();
   return hash64(name.data(), name.size());
+}
+
+Status RowGroups::check() const {
+  if (cells_) return cells_->check_members();
+  if (has_query_) return ok_status();
+  return {Code::kUsage,
+          fmt::format("--by {0}: no row has one; expected {0}:N between label and features", kQuery)};
 }
 
 nlohmann::ordered_json tell_of_grouping(const Options& options, const GroupRows::Measures& measures,

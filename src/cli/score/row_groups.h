@@ -24,11 +24,12 @@ class RowGroups {
   static Result<RowGroups> find(const DataSet& data, const std::string& by);
   // A hash of the cell, or of N in the line's qid:N; rows that have none are one group.
   std::uint64_t of(std::string_view line);
-  // Once all rows have come: as LineCells has it.
-  Status check() const { return cells_ ? cells_->check_members() : ok_status(); }
+  // Once all rows have come: as LineCells has it, and kUsage where no row of libsvm had a qid.
+  Status check() const;
 
  private:
   std::optional<LineCells> cells_;
+  bool has_query_ = false;
 };
 
 // Says how many groups were measured, and gives what --json has of them beside their metrics.
