@@ -280,6 +280,17 @@ TEST_F(Compare, SaysWhatCannotBeSimulatedBeforeTheFirstRun) {
   EXPECT_EQ(ran.err.find("run a"), std::string::npos) << ran.err;
 }
 
+TEST_F(Compare, RefusesNamesThatItsOwnFilesHave) {
+  const std::string why = ":3:8: ";
+  for (const std::string name : {"runs.csv", "rate.svg", "loss-time.png", "curves.csv.part"})
+    refuses(head() + "[[run]]\nname = \"" + name + "\"\n",
+            why + name + " is a name as files of the comparison");
+  refuses(head() + "[base]\nlr = 0.1\nrate = 0.2\n[[run]]\nname = \"a\"\n",
+          ":4:1: rate is given twice, in " + file_ + ":3 too");
+  make_rows();
+  EXPECT_EQ(runs_of(head() + "[[run]]\nname = \"a\"\nlearning-rate = 0.1\n").size(), 1u);
+}
+
 TEST_F(Compare, LooksAtAllRunsBeforeTheFirst) {
   make_rows();
   const std::string two = "[[run]]\nname = \"a\"\n[[run]]\nname = \"b\"\n";

@@ -153,6 +153,7 @@ std::string comparison_table(const std::vector<ComparedTraining>& all, const std
   for (const ComparedTraining& run : all) {
     const TrainResult& r = run.result;
     std::vector<std::string> row = {shown_name(run, clocks)};
+    if (r.complete && !r.status.ok()) row[0] += fmt::format(" ({})", code_name(r.status.code()));
     if (target) {
       const LossPoint* at = run.met(target);
       row.push_back(at ? fmt::format("{:.2f}", at->seconds) : "-");

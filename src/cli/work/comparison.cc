@@ -39,6 +39,13 @@ std::string one_spelling(const std::string& directory) {
   return error ? directory : path.string();
 }
 
+// What the comparison itself writes beside the runs' directories.
+bool ends_as_a_file(std::string_view name) {
+  constexpr std::string_view kEndings[] = {".csv", ".svg", ".png", ".part"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
 class ComparisonReader {
  public:
   ComparisonReader(const std::string& path, const Options& about)
@@ -220,6 +227,12 @@ Result<std::string> ComparisonReader::name_of(const toml::table& table) const {
   const auto name = node->value_exact<std::string>();
   if (!name || !fits_a_directory(*name)) {
     return refuse(node->source().begin, fmt::format("name is not fit for a directory; {}", kExpected));
+  }
+  if (ends_as_a_file(*name)) {
+    return refuse(node->source().begin,
+                  fmt::format("{} is a name as files of the comparison have, and the run's directory is "
+                              "beside them; {}",
+                              *name, kExpected));
   }
   for (const ComparedRun& run : out_.runs) {
     if (run.name == *name) {
