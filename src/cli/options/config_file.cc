@@ -38,6 +38,12 @@ class ConfigReader {
   }
 
   Status take(const OptionRow& row, const toml::node& node) {
+    for (const FileOption& earlier : options) {
+      if (earlier.row != &row) continue;
+      return toml_error(
+          path_, node.source().begin,
+          fmt::format("{} is given twice, in {} too, by another spelling", row.key, earlier.place));
+    }
     Result<OptionValue> value = toml_option(path_, row.key, row, node);
     if (!value) return value.status();
     options.push_back({&row, *std::move(value), fmt::format("{}:{}", path_, node.source().begin.line)});
@@ -51,9 +57,12 @@ class ConfigReader {
 
 std::string unknown_key(std::string_view key) {
   std::vector<std::string_view> keys;
+  std::vector<std::string> aliases;
   for (const OptionRow& row : option_rows()) {
     if (!row.key.empty()) keys.push_back(row.key);
+    for (std::string& alias : alias_keys(row)) aliases.push_back(std::move(alias));
   }
+  keys.insert(keys.end(), aliases.begin(), aliases.end());
   std::string message = fmt::format("there is no option '{}'", key.substr(0, 80));
   std::string_view near = nearest(key, keys);
   if (near.empty()) {  // The right word, or nearly so, without or under the wrong section.

@@ -438,7 +438,21 @@ const OptionRow* find_option(std::string_view name) {
 
 const OptionRow* find_key(std::string_view key) {
   if (key.empty()) return nullptr;
-  return find_row([&](const OptionRow& row) { return row.key == key; });
+  if (const OptionRow* row = find_row([&](const OptionRow& one) { return one.key == key; })) return row;
+  return find_row([&](const OptionRow& row) {
+    const auto keys = alias_keys(row);
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  });
+}
+
+std::vector<std::string> alias_keys(const OptionRow& row) {
+  std::vector<std::string> keys;
+  if (row.key.empty()) return keys;
+  for (const std::string_view alias : split(row.alias, '|')) {
+    std::string& key = keys.emplace_back(row.key.substr(0, row.key.find('.') + 1));
+    for (const char c : alias) key += c == '-' ? '_' : c;
+  }
+  return keys;
 }
 
 std::string_view choices_of(const OptionRow& row) { return row.list != nullptr ? row.list() : row.choices; }
@@ -451,14 +465,28 @@ std::vector<std::string_view> spellings(const OptionRow& row) {
   return names;
 }
 
+namespace {
+
+std::string as_variable(std::string_view spelt) {
+  std::string name = "THALWEG_";
+  for (const char c : spelt)
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+}  // namespace
+
 std::string variable_name(const OptionRow& row) {
   if (row.name == "config") return "THALWEG_CONFIG";
-  if (row.key.empty()) return {};
-  std::string name = "THALWEG_";
-  for (const char c : row.name) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
+  return row.key.empty() ? std::string() : as_variable(row.name);
+}
+
+bool is_variable_of(std::string_view variable, const OptionRow& row) {
+  if (variable_name(row) == variable) return true;
+  if (row.key.empty()) return false;
+  const auto aliases = split(row.alias, '|');
+  return std::any_of(aliases.begin(), aliases.end(),
+                     [&](std::string_view alias) { return as_variable(alias) == variable; });
 }
 
 std::string placeholder_text(const OptionRow& row) {

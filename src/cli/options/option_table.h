@@ -45,7 +45,9 @@ struct OptionRow {
 
 std::span<const OptionRow> option_rows();
 const OptionRow* find_option(std::string_view name);
-const OptionRow* find_key(std::string_view key);
+const OptionRow* find_key(std::string_view key);            // By one of its aliases, too.
+std::vector<std::string> alias_keys(const OptionRow& row);  // "train.learning_rate"; none without a key
+bool is_variable_of(std::string_view variable, const OptionRow& row);  // By one of its aliases, too.
 
 std::string_view choices_of(const OptionRow& row);              // "logistic|squared"
 std::string_view spelling(const OptionRow& row);                // "factor-rate"

@@ -45,9 +45,13 @@ Status take_variables(const Variables& variables, Options& options) {
     if (std::find(kOfOthers.begin(), kOfOthers.end(), name) != kOfOthers.end()) continue;
     const OptionRow* row = nullptr;
     for (const OptionRow& candidate : option_rows()) {
-      if (variable_name(candidate) == name) row = &candidate;
+      if (is_variable_of(name, candidate)) row = &candidate;
     }
     if (row == nullptr) return unknown_variable(name);
+    if (options.origin(row->name) == Origin::kVariable) {
+      return {Code::kConfig, fmt::format("{} and {} are the same option; expected one of them",
+                                         options.place(row->name), name)};
+    }
     Result<OptionValue> value = parse_value(*row, text);
     if (!value) return refuse(Code::kConfig, name, value.status());
     options.assign(*row, *std::move(value), Origin::kVariable, name);

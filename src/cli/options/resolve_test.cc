@@ -105,6 +105,19 @@ TEST(Resolve, UnknownNamesComeWithTheNearest) {
   EXPECT_HAS(error({"version", "--set", "train.epochs=3"}), "means nothing to thalweg version");
 }
 
+TEST_F(ConfigFile, AliasesOfFlagsAreUnderstoodWhereFlagsAre) {
+  for (const std::string alias : {"lr", "learning_rate"}) {
+    const std::string path = write("[train]\n" + alias + " = 0.1\n");
+    EXPECT_EQ(read({"train", "a.svm", "--config", path})->real("rate"), 0.1);
+    EXPECT_EQ(read({"train", "a.svm", "--set", "train." + alias + "=0.2"})->real("rate"), 0.2);
+  }
+  EXPECT_EQ(read({"train", "a.svm"}, {{"THALWEG_LEARNING_RATE", "0.3"}})->real("rate"), 0.3);
+  EXPECT_HAS(error_of("lr = 0.1\n"), "there is no option 'lr'\nhint: did you mean 'train.lr'?");
+  EXPECT_HAS(error_of("[train]\nrate = 0.1\nlr = 0.2\n"), "train.rate is given twice, in ");
+  EXPECT_HAS(error({"train", "a.svm"}, {{"THALWEG_LR", "0.3"}, {"THALWEG_RATE", "0.2"}}),
+             "THALWEG_LR and THALWEG_RATE are the same option");
+}
+
 TEST(Resolve, WrongValuesNameOptionValueAndExpectation) {
   EXPECT_EQ(error({"train", "a.svm", "--servers", "0"}),
             "USAGE --servers: '0' is not a whole number from 1 to 4096, such as 2");

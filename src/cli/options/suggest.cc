@@ -27,7 +27,7 @@ std::string_view nearest(std::string_view text, const std::vector<std::string_vi
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(1, text.size() / 3) + 1;
   for (const std::string_view name : names) {
-    const bool begins = text.size() >= 2 && name.substr(0, text.size()) == text;
+    const bool begins = text.size() >= 2 && name.size() > text.size() && name.substr(0, text.size()) == text;
     const std::size_t distance = begins ? 1 : edit_distance(text, name);
     if (distance < best_distance) best = name, best_distance = distance;
   }

@@ -164,7 +164,8 @@ Status ComparisonReader::read_target(const toml::table& file) {
 const OptionRow* ComparisonReader::row_of(std::string_view key) const {
   if (key == "out" || key == "run-dir" || key == "sweep") return nullptr;
   for (const OptionRow* row : options_of(*train_)) {
-    if (!row->common && spelling(*row) == key) return row;
+    const auto names = spellings(*row);
+    if (!row->common && std::find(names.begin(), names.end(), key) != names.end()) return row;
   }
   return nullptr;
 }
@@ -200,6 +201,12 @@ Status ComparisonReader::read_settings(const toml::table& table, std::string_vie
     if (in != "[base]" && (name.str() == "name" || name.str() == "simulate")) continue;
     const OptionRow* row = row_of(name.str());
     if (row == nullptr) return unknown(name, in);
+    for (const ComparedSetting& earlier : out) {
+      if (earlier.row == row) {
+        return refuse(name.source().begin, fmt::format("{} is given twice, in {} too, by another spelling",
+                                                       spelling(*row), earlier.place));
+      }
+    }
     auto value = toml_option(path_, name.str(), *row, node);
     if (!value) return value.status();
     out.push_back({row, *std::move(value), place(node)});
