@@ -54,6 +54,12 @@ TEST_F(RefusedRequests, GroupsNeedAQueryInSomeRow) {
   EXPECT_EQ(run("eval --by qid --model " + model + " " + some).code, 0);
 }
 
+TEST_F(RefusedRequests, AConfiguredRateIsTheWeakerWordThanASweep) {
+  const std::string config = folder_.write("c.toml", "[train]\nlr = 0.3\n");
+  const Ran ran = run("train " + rows() + " --config " + config + " --sweep rate=0.1,0.2 --valid-part 2");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
 // Two layers of 100,000 are 10^10 weights, and nothing of them is made.
 TEST_F(RefusedRequests, LayersThatDoNotFitAreRefusedWhenPlanned) {
   const std::string model = "train --model deepfm --hidden 100000,100000 ";

@@ -15,6 +15,7 @@
 #include "cli/work/checkpoint_options.h"
 #include "cli/work/stored_model.h"
 #include "cli/work/train_run.h"
+#include "train/sweep/sweep.h"
 
 namespace thalweg {
 
@@ -48,6 +49,33 @@ Status check_remembering(const Options& options) {
   return {Code::kUsage, "--remember-names reads the input again, and standard input can be read once"};
 }
 
+// What a configuration file says of a number that --sweep names is the weaker word.
+Status check_sweep_alone(const Options& options) {
+  const auto sweep = options.maybe_text("sweep");
+  if (!sweep) return ok_status();
+  const auto points = sweep_points(*sweep);
+  if (!points) return points.status();
+  for (const SweepSetting& setting : points->front()) {
+    if (options.origin(setting.name) == Origin::kDefault ||
+        options.origin(setting.name) < options.origin("sweep"))
+      continue;
+    return {Code::kUsage, fmt::format("--{} {} ({}) and --sweep '{}' both set {}; expected one of the two",
+                                      setting.name, value_text(options.value(setting.name)),
+                                      options.place(setting.name), *sweep, setting.name)};
+  }
+  return ok_status();
+}
+
+using Names = std::unordered_map<Key, std::string>;
+
+// Of the model that the training goes on with, which --out may replace.
+Result<Names> names_before(const Options& options) {
+  const char* const from = options.has("init") ? "init" : "init-weights";
+  if (!options.has("out") || options.has("remember-names") || !options.has(from)) return Names();
+  const auto model = open_model(options.text(from));
+  return model ? remembered_names(*model) : Names();  // The training says what is wrong with the model.
+}
+
 // The model is there, so that no failure to name its features is one of the training.
 void remember(const Options& options, const Result<Names>& before, const TrainResult& result, Output& out) {
   if (!result.complete || result.model.empty()) return;
@@ -59,7 +87,9 @@ void remember(const Options& options, const Result<Names>& before, const TrainRe
 }
 
 Status run_train(const Options& options, Output& out) {
-  if (Status status = check_remembering(options); !status.ok()) return status;
+  for (const Status& status : {check_remembering(options), check_sweep_alone(options)}) {
+    if (!status.ok()) return status;
+  }
   auto wanted = wanted_training(options);
   if (!wanted) return wanted.status();
   wanted->state = options.maybe_text("state").value_or("");
