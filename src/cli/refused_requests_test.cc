@@ -54,6 +54,18 @@ TEST_F(RefusedRequests, GroupsNeedAQueryInSomeRow) {
   EXPECT_EQ(run("eval --by qid --model " + model + " " + some).code, 0);
 }
 
+TEST_F(RefusedRequests, ErrorsNameWhatWasGiven) {
+  const std::string train = "train " + rows();
+  refuses(train + " --expire-after 3 --exchange ring", 2,
+          "--expire-after makes no sense with --exchange ring");
+  refuses(train + " --expire-after 3 --algorithm local:2", 2, "makes no sense with --algorithm local:2");
+  refuses(train + " --patience 1 --keep last --valid-part 2", 2, "expected not --keep last");
+  refuses(train + " --sweep rate=0 --valid-part 2", 2, "--sweep, rate=0: ftrl divides by it");
+  refuses(train + " --exchange tree:0", 2, "--exchange tree:0");
+  refuses(train + " --rate 0.3 --sweep rate=0.1,0.2 --valid-part 2", 2,
+          "--rate 0.3 (flag --rate) and --sweep 'rate=0.1,0.2' both set rate");
+}
+
 TEST_F(RefusedRequests, AConfiguredRateIsTheWeakerWordThanASweep) {
   const std::string config = folder_.write("c.toml", "[train]\nlr = 0.3\n");
   const Ran ran = run("train " + rows() + " --config " + config + " --sweep rate=0.1,0.2 --valid-part 2");

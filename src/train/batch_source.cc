@@ -83,8 +83,10 @@ Status BatchSource::refused_row(Status why) {
     const Status placed(status.code(), reader_->place_of_last_row() + ": " + status.message());
     if (row.keys.empty()) return placed;
     const Key largest = *std::max_element(row.keys.begin(), row.keys.end());
-    return with_hint(placed, largest < kInputsMax ? fmt::format("train with --inputs {} or more", largest + 1)
-                                                  : fmt::format("train with {}", kHashesInputs));
+    return with_hint(
+        placed, fmt::format("train with {}; a model that --init goes on with keeps the inputs that it has",
+                            largest < kInputsMax ? fmt::format("--inputs {} or more", largest + 1)
+                                                 : std::string(kHashesInputs)));
   }
 }
 

@@ -55,6 +55,9 @@ void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
 Status choose_kept(const TrainerOptions& options, TrainPlan& plan) {
   TrainSpec& spec = plan.spec;
   const bool best = options.keep_best.value_or(spec.has_valid() && BestSoFar::check(options).ok());
+  if (options.patience != 0 && options.keep_best == false)
+    return {Code::kUsage,
+            "--patience goes with --keep best, which keeps the best pass; expected not --keep last"};
   if (!best && options.patience != 0)
     return {Code::kUsage, "--patience goes with --keep best, which needs held-out rows"};
   if (best && !spec.has_valid())

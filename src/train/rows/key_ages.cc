@@ -12,6 +12,14 @@ Status plan_ages(const TrainerOptions& options, const ModelKind& kind, TrainSpec
   if (options.expire_after == 0) return ok_status();
   if (kind.dense != nullptr)
     return {Code::kUsage, "--expire-after is for sparse models, not for --model " + spec.model.name};
+  const auto chosen = algorithm_of(spec);
+  if (!options.exchange.empty() && options.exchange == spec.exchange && chosen &&
+      chosen->algorithm->group == Algorithm::Group::kIfAsked) {
+    return {Code::kUsage,
+            fmt::format("--expire-after makes no sense with --exchange {}, by which data shards keep rows of "
+                        "their own; expected --exchange servers, or none",
+                        options.exchange)};
+  }
   if (has_own_state(spec)) {
     return {Code::kUsage,
             fmt::format("--expire-after makes no sense with --algorithm {}, whose data shards "

@@ -155,12 +155,21 @@ ModelSpec with_rates(const SweepPoint& point, ModelSpec model) {
 
 }  // namespace
 
+Status as_swept(const SweepPoint& point, const Status& status) {
+  for (const SweepSetting& setting : point) {
+    const std::string flag = fmt::format("--{} {}: ", setting.name, setting.value);
+    if (!status.message().starts_with(flag)) continue;
+    return {status.code(), fmt::format("--sweep, {}={}: {}", setting.name, setting.value,
+                                       status.message().substr(flag.size()))};
+  }
+  return status;
+}
+
 Status check_swept(const std::vector<SweepPoint>& points, const ModelSpec& model) {
   if (points.empty()) return ok_status();
   if (Status status = check_names(points.front(), model); !status.ok()) return status;
   for (const SweepPoint& point : points) {
-    if (Status status = check_rates(with_rates(point, model)); !status.ok())
-      return {status.code(), fmt::format("--sweep, {}: {}", point_text(point), status.message())};
+    if (Status status = check_rates(with_rates(point, model)); !status.ok()) return as_swept(point, status);
   }
   return ok_status();
 }

@@ -24,6 +24,9 @@ TrainerOptions at_point(TrainerOptions options, const SweepPoint& point);
 // kUsage: a name that the model and its rules have no use for, so that all its values train the same, or a
 // point whose rates the rules cannot have. `model`: of the first point.
 Status check_swept(const std::vector<SweepPoint>& points, const ModelSpec& model);
+// An error of a training's own flag, such as of --rate 0, as one of the sweep that set it; others as they
+// are.
+Status as_swept(const SweepPoint& point, const Status& status);
 // kUsage: what a training with a sweep cannot have.
 Status check_sweep(const TrainerOptions& options);
 

@@ -60,9 +60,10 @@ TEST_F(Sweep, WhatAModelHasNoUseForIsRefused) {
   EXPECT_NE(why("fm", RuleKind::kFtrl, "layer-rate=1,2").find("--model fm has no layers above factors"),
             npos);
   EXPECT_NE(why("lr", RuleKind::kAdam, "l1=1,2").find("--optimizer adam has no such penalty"), npos);
-  EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=0,1").find("--rate 0: ftrl divides by it"), npos);
-  EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=1,0").find("--sweep, rate=0: --rate 0: ftrl divides"), npos);
-  EXPECT_NE(why("lr", RuleKind::kFtrl, "l2=1;bias-rate=1,0").find("--bias-rate 0: ftrl divides"), npos);
+  EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=0,1").find("--sweep, rate=0: ftrl divides by it"), npos);
+  EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=1,0").find("--sweep, rate=0: ftrl divides"), npos);
+  EXPECT_NE(why("lr", RuleKind::kFtrl, "l2=1;bias-rate=1,0").find("--sweep, bias-rate=0: ftrl divides"),
+            npos);
 }
 
 TEST_F(Sweep, EachTrainingHasTheBitsOfOneByItselfAndTheBestIsSaved) {

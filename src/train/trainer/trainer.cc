@@ -228,7 +228,7 @@ Result<Trainer> Trainer::open(TrainerOptions options) {
     points = sweep_points(options.sweep).value();
   }
   auto job = TrainJob::create(points.empty() ? options : at_point(options, points.front()));
-  if (!job) return job.status();
+  if (!job) return points.empty() ? job.status() : as_swept(points.front(), job.status());
   if (Status status = check_swept(points, (*job)->spec().model); !status.ok()) return status;
   if (!points.empty() && !(*job)->spec().has_valid()) {
     return Status(Code::kUsage,
