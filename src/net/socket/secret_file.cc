@@ -86,6 +86,9 @@ Result<Secret> read_secret(const std::string& path) {
   if (!file) return secret_error(path, "open", errno);
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) return secret_error(path, "look at", errno);
+  if (!S_ISREG(found.st_mode) && !S_ISFIFO(found.st_mode)) {
+    return Status(Code::kUsage, fmt::format("{}: is no file; expected one with a secret", path));
+  }
   if ((found.st_mode & kOfOthers) != 0) {
     return Status(Code::kUsage,
                   fmt::format("{}: others than its owner can use this secret, its mode is {:04o}; "

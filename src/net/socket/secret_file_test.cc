@@ -55,6 +55,16 @@ TEST_F(SecretFile, ThatIsNoneIsRefusedWithOneError) {
   EXPECT_EQ(read_secret(path_ + ".none").status().code(), Code::kIo);
 }
 
+// Of a directory that others may read, advice to change its mode would do harm.
+TEST_F(SecretFile, ThatIsNoFileIsRefusedAsSuch) {
+  for (const char* path : {"/tmp", "/dev/null"}) {
+    const Status status = read_secret(path).status();
+    EXPECT_EQ(status.code(), Code::kUsage);
+    EXPECT_NE(status.message().find("is no file"), std::string::npos) << status.message();
+    EXPECT_EQ(status.message().find("chmod"), std::string::npos) << status.message();
+  }
+}
+
 TEST_F(SecretFile, ThatOthersCanUseIsRefused) {
   for (const mode_t mode : {0640, 0604, 0620, 0666}) {
     const Status status = read_secret(file(kDigits, mode)).status();
