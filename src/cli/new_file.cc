@@ -13,6 +13,9 @@
 namespace thalweg {
 namespace {
 
+constexpr std::pair<std::string_view, std::string_view> kPackers[] = {
+    {".gz", "gzip"}, {".bz2", "bzip2"}, {".xz", "xz"}, {".zst", "zstd"}};
+
 std::string part_of(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -33,9 +36,16 @@ Status is_no_input(const std::string& path, const std::vector<std::string>& inpu
   return ok_status();
 }
 
+Status is_no_packed_name(const std::string& path) {
+  for (const auto& [ending, packer] : kPackers) {
+    if (!path.ends_with(ending)) continue;
+    return {Code::kUsage,
+            fmt::format("{}: what is written is not packed; expected a name without {}", path, ending)};
+  }
+  return ok_status();
+}
+
 Status is_no_packed_name(const std::string& path, const std::string& what, std::string_view command) {
-  constexpr std::pair<std::string_view, std::string_view> kPackers[] = {
-      {".gz", "gzip"}, {".bz2", "bzip2"}, {".xz", "xz"}, {".zst", "zstd"}};
   for (const auto& [ending, packer] : kPackers) {
     if (!path.ends_with(ending)) continue;
     return with_hint(

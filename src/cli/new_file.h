@@ -38,7 +38,9 @@ class NewFile {
 Status write_new_file(const std::string& path, std::string_view text);
 
 // kUsage if `path` ends as names of packed files do: readers take what is packed by its bytes, but people and
-// other programs go by the name, and `command` writes `what`, such as rows, as plain text.
+// other programs go by the name.
+Status is_no_packed_name(const std::string& path);
+// The same where `command` writes `what`, such as rows, as plain text, if without -o to standard output.
 Status is_no_packed_name(const std::string& path, const std::string& what, std::string_view command);
 
 // kUsage if `path` is one of these inputs, however it is spelt: it would be gone when the file is complete.

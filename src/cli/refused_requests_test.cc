@@ -45,6 +45,21 @@ TEST_F(RefusedRequests, ARoomWithoutPlacesForSoManyRanksSaysSo) {
           "for 1 more as servers");
 }
 
+TEST_F(RefusedRequests, FlagsWithoutEffectAreRefused) {
+  refuses("eval --model m --at 3 " + rows(), 2, "--at is of the rows of a group");
+  refuses("topo bench --ranks 4", 2, "--ranks is of the room that --room FILE writes");
+  refuses("simulate faults --seeds 5:5", 2, "--seeds 5:5 has no seed");
+}
+
+TEST_F(RefusedRequests, NamesThatSayAnotherFormAreRefused) {
+  const std::string model = folder_ / "model";
+  ASSERT_EQ(run("train " + rows() + " --out " + model).code, 0);
+  refuses("model export " + model + " -o " + (folder_ / "x.gz"), 2, "x.gz: what is written is not packed");
+  refuses("topo show --svg " + (folder_ / "x.png") + " pcie-box", 2, "expected a name that ends in .svg");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x.png"));
+  refuses("train ''", 2, "a file's name is empty");
+}
+
 TEST_F(RefusedRequests, GroupsNeedAQueryInSomeRow) {
   const std::string model = folder_ / "model";
   ASSERT_EQ(run("train " + rows() + " --out " + model).code, 0);
@@ -52,6 +67,15 @@ TEST_F(RefusedRequests, GroupsNeedAQueryInSomeRow) {
     refuses("eval --by qid --model " + model + second + " " + rows(), 2, "--by qid: no row has one");
   const std::string some = folder_.write("some.svm", "1 qid:1 1:1\n0 qid:1 3:1\n1 2:1\n");
   EXPECT_EQ(run("eval --by qid --model " + model + " " + some).code, 0);
+}
+
+TEST_F(RefusedRequests, TheModelThatKnowsNothingOfTheRowsIsNamed) {
+  const std::string model = folder_ / "model", other = folder_ / "other";
+  ASSERT_EQ(run("train " + rows() + " --out " + model).code, 0);
+  ASSERT_EQ(run("train " + folder_.write("far.svm", "1 91:1\n0 92:1\n") + " --out " + other).code, 0);
+  const Ran ran = run("eval --model " + model + " --model " + other + " " + rows());
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("the model " + other + " knows 0 %"), std::string::npos) << ran.err;
 }
 
 TEST_F(RefusedRequests, ErrorsNameWhatWasGiven) {
@@ -70,6 +94,19 @@ TEST_F(RefusedRequests, AConfiguredRateIsTheWeakerWordThanASweep) {
   const std::string config = folder_.write("c.toml", "[train]\nlr = 0.3\n");
   const Ran ran = run("train " + rows() + " --config " + config + " --sweep rate=0.1,0.2 --valid-part 2");
   EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
+TEST_F(RefusedRequests, ATrialOfASweepThatFailsIsALine) {
+  const Ran ran =
+      run("train --loss squared --optimizer sgd --epochs 9 --sweep rate=0.01,1e30 --valid-part 2 " + rows());
+  EXPECT_NE(ran.err.find("rate=1e+30"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("\\x0a"), std::string::npos) << ran.err;
+}
+
+TEST_F(RefusedRequests, NumbersOfColumnsAreShownAsTheyAreWritten) {
+  const std::string csv = folder_.write("n.csv", "y,price\n1,651.36\n0,2.5\n1,3.5\n0,7.25\n");
+  const Ran ran = run("train " + csv);
+  EXPECT_NE(ran.err.find("651.36\n"), std::string::npos) << ran.err;
 }
 
 // Two layers of 100,000 are 10^10 weights, and nothing of them is made.

@@ -68,6 +68,8 @@ Status check_head(const InputFile& file) {
 
 Result<InputFile> open_input_file(const std::string& path, const TextWindows& text, CommandsAhead* commands,
                                   bool as_it_comes) {
+  if (path.empty())
+    return Status(Code::kUsage, "a file's name is empty, ''; expected one, or - for standard input");
   InputFile file;
   file.text = text;
   file.path = path == "-" ? "standard input" : path;

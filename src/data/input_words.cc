@@ -74,7 +74,9 @@ std::vector<std::string> column_table(const DataSet& data) {
       fmt::format("  {:<24} {:<14} {:>8} {:>8} {:>12} {:>12}", members ? "member" : "column", "kind",
                   "distinct", "missing", "least", "most")};
   const auto number = [](const Column& c, double v) {
-    return c.facts.numbers ? fmt::format("{:.8g}", v) : std::string("-");
+    if (!c.facts.numbers) return std::string("-");
+    const auto cell = static_cast<float>(v);  // As which it was read.
+    return static_cast<double>(cell) == v ? fmt::format("{}", cell) : fmt::format("{:.8g}", v);
   };
   for (std::size_t i = 0; i < found.size() && i < kLinesMax; ++i) {
     const Column& c = *found[i];

@@ -113,6 +113,8 @@ Status check_asked(const Options& options, const ModelSpec& model) {
 Status run_eval(const Options& options, Output& out) {
   const std::vector<std::string> models = options.texts("models");
   if (models.empty()) return no_model();
+  if (options.origin("at") != Origin::kDefault && !options.has("by"))
+    return {Code::kUsage, "--at is of the rows of a group; expected --by, which says what the groups are"};
   if (models.size() > 1) return compare_models(options, models, out);
   const Result<std::unique_ptr<RowScorer>> scorer =
       RowScorer::open(options, models.front(), {.labels = true, .lines = options.has("by")});

@@ -179,6 +179,8 @@ Result<nlohmann::ordered_json> measure_grid(const RouteGrid& grid, MeasuredRoute
 }
 
 Status run_topo_bench(const Options& options, Output& out) {
+  if (options.origin("room-ranks") == Origin::kFlag && !options.has("room"))
+    return {Code::kUsage, "--ranks is of the room that --room FILE writes; expected both, or neither"};
   const Result<std::optional<RouteGrid>> grid = read_grid(options);
   if (!grid) return grid.status();
   const std::string transport = options.choice("link-transport").word;

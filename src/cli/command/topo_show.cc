@@ -163,6 +163,7 @@ Status run_topo_show(const Options& options, Output& out) {
   const Result<Topology> room = open_room(options.arguments()[0], ranks);
   if (!room) return room.status();
   if (const auto path = options.maybe_text("svg")) {
+    if (Status status = check_picture_name("--svg", *path, false); !status.ok()) return status;
     if (Status status = write_svg(*room, *path); !status.ok()) return status;
     out.note(fmt::format("wrote {}", *path));
   }

@@ -167,7 +167,7 @@ constexpr OptionRow kRows[] = {
      .high = 4096},
     {.name = "processes", .key = "cluster.processes", .type = T::kFlag, .group = kCluster, .help = "One process a node, over TCP, instead of threads", .example = ""},
     {.name = "data-shards", .key = "cluster.data_shards", .type = T::kInt, .group = kCluster,
-     .help = "Logical parts of the data; the result depends on it, not on the number of workers; unset is 8, for dense models 2",
+     .help = "Logical parts of the data; the result depends on it, not on the number of workers; unset is 8, for dense models 2, and in simulate train one for each worker",
      .example = "8", .placeholder = "N", .low = 1, .high = 65536},
     {.name = "listen", .key = "cluster.listen", .type = T::kText,
      .group = kCluster,

@@ -188,7 +188,7 @@ Status compare_models(const Options& options, const std::vector<std::string>& di
   PairedBootstrap bootstrap(loss, all->size(), kResamples, kBootstrapSeed);
   if (Status status = measure(*all, grouping ? &*grouping : nullptr, bootstrap); !status.ok()) return status;
   const Scored scored = all->front().scorer->summary();
-  for (const Contender& one : *all) note_oddities(one.scorer->summary(), out);
+  for (const Contender& one : *all) note_oddities(one.scorer->summary(), out, one.directory);
   out.human(fmt::format("{} rows\n", scored.rows));
   ContenderTable table(*all, out);
   for (const Metric* metric : metrics()) {

@@ -115,7 +115,7 @@ Status score_rows(RowScorer& scorer, const ScoreSink& sink) {
   }
 }
 
-void note_oddities(const Scored& scored, Output& out) {
+void note_oddities(const Scored& scored, Output& out, const std::string& model) {
   constexpr double kFewFeatures = 0.01;  // Even a new day of a click log has more that are known.
   warn_of_empty_files(scored.empty_files, out);
   if (!scored.reordered.empty()) out.note(scored.reordered);
@@ -125,9 +125,9 @@ void note_oddities(const Scored& scored, Output& out) {
   }
   if (scored.known_features < kFewFeatures) {
     out.warn(
-        fmt::format("the model knows {:.2g} % of the features of these rows; was it trained on another "
+        fmt::format("the model {}knows {:.2g} % of the features of these rows; was it trained on another "
                     "format, or with other ids?",
-                    scored.known_features * 100));
+                    model.empty() ? model : model + " ", scored.known_features * 100));
   }
 }
 

@@ -89,6 +89,7 @@ Result<std::string> model_directory(const Options& options);
 Status no_model();  // Then.
 // All rows of the input to `sink`.
 Status score_rows(RowScorer& scorer, const ScoreSink& sink);
-void note_oddities(const Scored& scored, Output& out);
+// `model`: its name, where there are several.
+void note_oddities(const Scored& scored, Output& out, const std::string& model = {});
 
 }  // namespace thalweg

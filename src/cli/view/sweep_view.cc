@@ -11,6 +11,12 @@
 
 namespace thalweg {
 
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
 void tell_of_sweep(const TrainResult& result, Output& out, nlohmann::ordered_json& json) {
   if (result.sweep.empty()) return;
   std::vector<SweepTrial> trials = result.sweep;
@@ -37,7 +43,7 @@ void tell_of_sweep(const TrainResult& result, Output& out, nlohmann::ordered_jso
     std::string text;
     for (const SweepSetting& setting : trial.settings)
       text += fmt::format("{}={} ", setting.name, setting.value);
-    out.note(std::isnan(trial.valid_loss) ? fmt::format("  {} {}", text, trial.status.message())
+    out.note(std::isnan(trial.valid_loss) ? fmt::format("  {} {}", text, first_line(trial.status.message()))
                                           : fmt::format("  {} held-out loss {:.5f}{}", text, trial.valid_loss,
                                                         trial.kept ? best : ""));
   }

@@ -15,6 +15,10 @@ Result<AskedSeeds> asked_seeds(const Options& options, Output& out) {
   const std::string reduced = options.maybe_text("reduced").value_or("");
   if (!reduced.empty() && !replay) return Status(Code::kUsage, "--reduced goes with --replay SEED");
   auto reductions = sim::parse_reductions(reduced);
+  if (!replay && seeds.first == seeds.second) {
+    return Status(Code::kUsage, fmt::format("--seeds {}:{} has no seed; expected A:B with A < B", seeds.first,
+                                            seeds.second));
+  }
   if (!reductions) return Status(Code::kUsage, "--reduced: " + reductions.status().message());
   AskedSeeds asked;
   asked.reductions = *std::move(reductions);

@@ -38,7 +38,7 @@ double tree_added_bytes(const Demand& demand, const Layout& layout) {
 constinit const Route routes::kTree{
     .name = "tree",
     .summary = "up and down a tree of K children",
-    .number = {&Plan::fanout, 2},
+    .number = {.where = &Plan::fanout, .unsaid = 2, .least = 1},
     .supports = {Operation::kReduce, Operation::kBroadcast},
     .makes_lists = true,
     .check = check_tree,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "cli/new_file.h"
 #include "cli/options/options.h"
 #include "cli/view/output.h"
 #include "cli/work/stored_model.h"
@@ -94,8 +95,10 @@ Status run_model_export(const Options& options, Output& out) {
   const Result<ExportFormat> format = parse_export_format(options.choice("export-format").word);
   if (!format) return format.status();
   const std::string& destination = options.text("export-output");
-  if (Status status = check_name(destination, options.choice("export-format").word); !status.ok())
-    return status;
+  for (const Status& status :
+       {check_name(destination, options.choice("export-format").word), is_no_packed_name(destination)}) {
+    if (!status.ok()) return status;
+  }
   const Result<ModelReader> model = open_model(options.arguments()[0]);
   if (!model) return model.status();
   auto scales = value_scales_of(*model);
