@@ -90,6 +90,13 @@ TEST_F(RefusedRequests, ErrorsNameWhatWasGiven) {
           "--rate 0.3 (flag --rate) and --sweep 'rate=0.1,0.2' both set rate");
 }
 
+TEST_F(RefusedRequests, RowsOfOtherInputsAreNotToBeHashedForAModelThatIsThere) {
+  const std::string model = folder_ / "model";
+  ASSERT_EQ(run("train --model softmax --inputs 8 --epochs 1 --out " + model + " " + rows()).code, 0);
+  refuses("train --init " + model + " " + folder_.write("far.svm", "1 91:1\n0 123456789:1\n"), 4,
+          "a model that --init goes on with keeps the inputs that it has");
+}
+
 TEST_F(RefusedRequests, AConfiguredRateIsTheWeakerWordThanASweep) {
   const std::string config = folder_.write("c.toml", "[train]\nlr = 0.3\n");
   const Ran ran = run("train " + rows() + " --config " + config + " --sweep rate=0.1,0.2 --valid-part 2");
