@@ -160,8 +160,7 @@ class BenchJob {
     checkpoint::Manifest about;
     about.library_version = std::string("bench");
     about.job = std::string("{}");
-    about.inputs = std::string("none");
-    keeper_->follow(options.job, about, {});
+    keeper_->follow(options.job, about, [] { return std::string("none"); }, {});
     options.store_cut = checkpoint::store_cut(disk_);
     options.program = [this](ShardStore& store, const wire::Map&) { return push_for_ever(store, watch_); };
     options.observer = [load](ShardStore& store, const wire::Map&) { return observe(store, load); };
