@@ -246,6 +246,12 @@ Status with_older(const Disk& disk, const std::string& path, const Status& why) 
 
 namespace {
 
+// The training that keeps them may remove one while others are looked at.
+bool is_gone(const Disk& disk, const std::string& path) {
+  const auto found = disk.look(path);
+  return found && *found == Entry::kNothing;
+}
+
 // A directory that is half removed has no checkpoint's name, whenever that ends.
 Status remove_all(Disk& disk, const std::string& directory, const std::vector<std::string>& paths) {
   if (paths.empty()) return ok_status();
@@ -253,8 +259,11 @@ Status remove_all(Disk& disk, const std::string& directory, const std::vector<st
   Status status;
   for (const std::string& path : paths) {
     std::string place = attempt_prefix(disk, directory) + "gone";
-    status = disk.replace(path, place);
-    if (!status.ok()) break;
+    if (Status moved = disk.replace(path, place); !moved.ok()) {
+      if (is_gone(disk, path)) continue;
+      status = std::move(moved);
+      break;
+    }
     going.push_back(std::move(place));
   }
   if (Status kept = disk.sync_directory(directory); !kept.ok()) return kept;
@@ -317,7 +326,11 @@ Result<Pruned> prune(Disk& disk, const std::string& directory, const PruneOption
   }
   for (auto one = all->rbegin(); one != all->rend(); ++one) {
     if (one->misnamed) continue;
-    if (Status seen = pruning.look_at(disk, *one); !seen.ok()) return seen;
+    if (!one->status.ok() && is_gone(disk, one->path)) continue;
+    if (Status seen = pruning.look_at(disk, *one); !seen.ok()) {
+      if (is_gone(disk, one->path)) continue;
+      return seen;
+    }
   }
   if (Status status = remove_all(disk, directory, out.gone); !status.ok()) return status;
   return out;

@@ -184,7 +184,7 @@ class CheckpointsTest(ClusterJobs):
         job = self.start_job("--epochs", "13", "--batch", "256", "--algorithm", "async", "--resume", os.path.join(self.kept, step))
         _, err = self.finish(job)
         self.assertEqual(job.returncode, 2, err)
-        self.assertIn('algorithm is "async", there "sync"', err)
+        self.assertIn("--algorithm is async, there sync", err)
 
     def test_a_second_training_is_refused_while_the_first_one_lives(self):
         endless = ("--epochs", "100000", "--batch", "256")
@@ -208,7 +208,7 @@ class CheckpointsTest(ClusterJobs):
                 self.assertIsNone(job.poll())
                 self.kill_all(job)
                 self.run_job(*endless[2:], *self.keep(), "--epochs", str(complete_in(self.kept)[-1][0] + 1), "--resume", "auto")
-                self.assertEqual(len(os.listdir(self.kept)), len(complete_in(self.kept)), os.listdir(self.kept))
+                self.assertNotIn(".lock", os.listdir(self.kept))
 
     def test_more_passes_are_those_of_one_training(self):
         whole = self.run_job("--epochs", "5", "--batch", "256", "--valid", self.valid)

@@ -53,7 +53,7 @@ class EtcdStandbyTest(KeptJobs):
 
     def test_a_standby_of_another_job_is_refused_while_it_waits(self):
         leader, _, nodes = self.start_with_standby()
-        self.refused("model.weights.rate is 0.3, there 0.1\n", "--replicas", "2", "--standby", "--rate", "0.3")
+        self.refused("--rate is 0.3, there 0.1\n", "--replicas", "2", "--standby", "--rate", "0.3")
         self.refused("--state: the state is of a job with 2 servers, expected one with 3", "--replicas", "2", "--standby", "--servers", "3")
         self.assert_as_undisturbed(leader)
         for node in nodes:
