@@ -156,6 +156,12 @@ void Membership::stamp(FrameHeader& head) const {
   head.map_epoch = map_.epoch;
 }
 
+bool Membership::has_left(NodeId peer) const {
+  if (peer.role != Role::kServer || peer.index >= map_.servers.size()) return false;
+  return std::ranges::none_of(map_.placement,
+                              [&](const Placement& placement) { return placement.places(peer.index); });
+}
+
 Status Membership::check_map_epoch(const FrameHeader& head) const {
   return cluster::check_map_epoch(head, map_);
 }

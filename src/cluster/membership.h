@@ -48,6 +48,8 @@ class Membership {
   const CombineTree& combine_tree() const { return tree_; }
   // Whether the newest map gives ranges to other servers than the one before, or names more of them.
   bool ranges_moved() const { return ranges_moved_; }
+  // Whether that is a server to which the newest map gives no ranges: others have what it had.
+  bool has_left(NodeId peer) const;
   // How far the scheduler's state was by what this node was told last.
   const wire::StateMark& told() const { return told_; }
   // How the job ended for this node; empty while it runs.

@@ -130,6 +130,19 @@ TEST(Membership, AServerIsOneOfTheMaps) {
   }
 }
 
+TEST(Membership, MissesNoServerThatHasNoRangesAnyMore) {
+  Member member(Role::kWorker);
+  member.begin(job_map(1));
+  wire::Map without = job_map(2);
+  for (std::uint16_t range = 0; range < 4; ++range)
+    without.placement[0].move({range, static_cast<std::uint16_t>(range + 1)}, {0});
+  EXPECT_FALSE(member.membership.has_left(server_node(1)));
+  member.hear(without);
+  EXPECT_TRUE(member.membership.has_left(server_node(1)));
+  for (const NodeId other : {server_node(0), server_node(2), worker_node(1), kScheduler})
+    EXPECT_FALSE(member.membership.has_left(other)) << node_name(other);
+}
+
 TEST(Membership, SpeaksAsOftenAsTheMapSays) {
   Member member;
   member.begin(job_map(1));

@@ -57,6 +57,8 @@ class Node {
   virtual bool finished() const = 0;
   // The node's job is over, though it may have things to say yet: its peers leave, and none of them is lost.
   virtual bool over() const { return finished(); }
+  // Whether `peer` has no part in the job any more, so that it is no news that it goes.
+  virtual bool has_left(NodeId /*peer*/) const { return false; }
 };
 
 // For drivers in which computing takes no time: at the end of on_time().

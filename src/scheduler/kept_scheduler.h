@@ -39,6 +39,7 @@ class KeptScheduler final : public Node {
     return fenced_ || (scheduler_.finished() && (held_.empty() || !trouble_.ok()));
   }
   bool over() const override { return fenced_ || scheduler_.over(); }
+  bool has_left(NodeId peer) const override { return scheduler_.has_left(peer); }
 
   // What the scheduler's process does with it outside of these.
   void turn(Transport& out, const std::function<void(Transport&)>& act);

@@ -142,7 +142,7 @@ class Scheduler final : public Node {
     return member != members_.end() && member->second.turned_away.has_value();
   }
   // Whether a server is in no chain any more because it was to leave.
-  bool has_left(NodeId node) const {
+  bool has_left(NodeId node) const override {
     const auto member = members_.find(node);
     return member != members_.end() && member->second.left;
   }

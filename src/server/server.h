@@ -55,6 +55,7 @@ class Server final : public Node {
   void on_computed(Instant now, Transport& out) override;
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
   bool finished() const override { return member_.stopped().has_value(); }
+  bool has_left(NodeId peer) const override { return member_.has_left(peer); }
 
   const cluster::Membership& membership() const { return member_; }
   const wire::Map& map() const { return member_.map(); }

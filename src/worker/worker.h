@@ -36,6 +36,7 @@ class Worker final : public Node {
   void on_computed(Instant now, Transport& out) override;
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
   bool finished() const override { return member_.stopped().has_value(); }
+  bool has_left(NodeId peer) const override { return member_.has_left(peer); }
 
   // Runs `work` as a turn of this node, so that it may use the stores. Used by blocking callers.
   void turn(Instant now, Transport& out, const std::function<void()>& work);

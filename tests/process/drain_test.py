@@ -125,8 +125,11 @@ class DrainTest(ClusterJobs):
         self.drain(0, address)
         leaver = next(server for server in servers if server.pid == pid)
         self.assertEqual(leaver.wait(PATIENCE_S), 0, self.words_of(leaver))
-        self.expect_calm(job)
+        err = self.expect_calm(job)
         self.assertEqual([node.wait(PATIENCE_S) for node in (*servers, worker)], [0, 0, 0])
+        for words in (err, *map(self.words_of, (*servers, worker))):
+            self.assertNotIn("lost", words)
+            self.assertNotIn("cannot connect to server", words)
 
     def test_who_cannot_leave_is_refused_in_one_line(self):
         job, address = self.start_servers(2, 2, "--epochs", "100000")

@@ -188,6 +188,7 @@ class Tcp::Impl {
   void on_connected(Connection& conn);
   void back_off(Peer& peer);
   void pass_over(Peer& peer);
+  bool is_missed(const Peer& peer) const;
   void dial_failed(Peer& peer, TcpReason reason, bool refused);
   void lose(NodeId id, const std::string& why);
   std::string why_lost(const Peer& peer, Instant now);

@@ -212,10 +212,15 @@ void Tcp::Impl::back_off(Peer& peer) {
   housekeep_by(peer.next_dial);
 }
 
+bool Tcp::Impl::is_missed(const Peer& peer) const {
+  const Node& node = *peer.self->node;
+  return !node.over() && !node.has_left(peer.id);
+}
+
 void Tcp::Impl::dial_failed(Peer& peer, TcpReason reason, bool refused) {
   peer.dialling = false;
   back_off(peer);
-  if (!reason.why.empty() && peer.complaint != reason.why && !peer.self->node->over()) {
+  if (!reason.why.empty() && peer.complaint != reason.why && is_missed(peer)) {
     peer.complaint = reason.why;
     options_.tell({TcpEvent::Kind::kUnreached, peer.id, addresses_[peer.id], std::move(reason)});
   }
@@ -237,7 +242,7 @@ void Tcp::Impl::lose(NodeId id, const std::string& why) {
     if (peer->id != id || peer->conn != nullptr) continue;
     peer->connected_once = false;
     peer->queue.clear();
-    missed = missed || (!peer->self->node->over() && !is_temporary(id));
+    missed = missed || (is_missed(*peer) && !is_temporary(id));
   }
   if (options_.workers_are_clients && id.role == Role::kWorker) missed = false;
   if (missed) losses_.say(clock_.now(), {TcpEvent::Kind::kLost, id, "", why}, options_.tell);

@@ -103,6 +103,8 @@ class EndingNode final : public TestNode {
   }
   bool finished() const override { return finishes_ && over_; }
   bool over() const override { return over_; }
+  bool has_left(NodeId peer) const override { return peer == left; }
+  std::optional<NodeId> left;
   int received = 0;
 
  private:
@@ -168,6 +170,23 @@ TEST(Tcp, WhoseJobIsOverTakesNobodyForLost) {
       net.run_until([] { return false; }, kClock.now() + 100ms);
       EXPECT_EQ(lines.all(), "");
     }
+  }
+}
+
+TEST(Tcp, WhoeverHasLeftIsNotMissed) {
+  for (const bool left : {true, false}) {
+    EndingNode node;
+    LogLines lines;
+    TcpOptions options;
+    options.refused_is_lost = true;
+    options.tell = lines.sink();
+    Tcp net(kClock, options);
+    net.add(kAsker, node);
+    DialledPeer server(net, node, kEcho);
+    if (left) node.left = kEcho;
+    server.end();
+    EXPECT_TRUE(net.run_until([&] { return !node.lost.empty(); }, kClock.now() + 60s));
+    EXPECT_EQ(lines.all().empty(), left) << lines.all();
   }
 }
 
