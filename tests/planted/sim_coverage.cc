@@ -71,9 +71,10 @@ int main_of(std::uint64_t first, std::uint64_t count) {
   Coverage coverage;
   for (std::size_t i = 0; i < times.size(); ++i)
     coverage.add("fault", kFaults[i].name, kFaults[i].when, times[i]);
-  for (const Code code : {Code::kOk, Code::kRefused, Code::kRetry, Code::kStale, Code::kPeerLost,
-                          Code::kTimeout, Code::kAborted})
+  for (const Code code :
+       {Code::kOk, Code::kRefused, Code::kRetry, Code::kStale, Code::kPeerLost, Code::kTimeout})
     coverage.add_code(code);
+  coverage.add_code(Code::kAborted, "of interrupts, and of a former owner's frames");
   coverage.add_code(Code::kUsage, "of calls");
   coverage.add_code(Code::kConfig, "of files");
   coverage.add_code(Code::kData, "of tables that are full");
