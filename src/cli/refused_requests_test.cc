@@ -90,13 +90,6 @@ TEST_F(RefusedRequests, ErrorsNameWhatWasGiven) {
           "--rate 0.3 (flag --rate) and --sweep 'rate=0.1,0.2' both set rate");
 }
 
-TEST_F(RefusedRequests, RowsOfOtherInputsAreNotToBeHashedForAModelThatIsThere) {
-  const std::string model = folder_ / "model";
-  ASSERT_EQ(run("train --model softmax --inputs 8 --epochs 1 --out " + model + " " + rows()).code, 0);
-  refuses("train --init " + model + " " + folder_.write("far.svm", "1 91:1\n0 123456789:1\n"), 4,
-          "a model that --init goes on with keeps the inputs that it has");
-}
-
 TEST_F(RefusedRequests, AConfiguredRateIsTheWeakerWordThanASweep) {
   const std::string config = folder_.write("c.toml", "[train]\nlr = 0.3\n");
   const Ran ran = run("train " + rows() + " --config " + config + " --sweep rate=0.1,0.2 --valid-part 2");
@@ -114,19 +107,6 @@ TEST_F(RefusedRequests, NumbersOfColumnsAreShownAsTheyAreWritten) {
   const std::string csv = folder_.write("n.csv", "y,price\n1,651.36\n0,2.5\n1,3.5\n0,7.25\n");
   const Ran ran = run("train " + csv);
   EXPECT_NE(ran.err.find("651.36\n"), std::string::npos) << ran.err;
-}
-
-// Two layers of 100,000 are 10^10 weights, and nothing of them is made.
-TEST_F(RefusedRequests, LayersThatDoNotFitAreRefusedWhenPlanned) {
-  const std::string model = "train --model deepfm --hidden 100000,100000 ";
-  const Ran ran = run(model + "--memory 100M " + rows());
-  EXPECT_EQ(ran.code, 4) << ran.err;
-  for (const char* part : {"model deepfm has 1000", "in dense tables: with optimizer state they take",
-                           "tables may take 100000000 bytes", "hint: lower --hidden", "--memory"})
-    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
-  const Ran tight = run("train --model deepfm --hidden 100,100 --data-shards 64 --memory 1M " + rows());
-  EXPECT_EQ(tight.code, 4) << tight.err;
-  EXPECT_NE(tight.err.find("gradients of 64 data shards take"), std::string::npos) << tight.err;
 }
 
 }  // namespace
