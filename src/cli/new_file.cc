@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,8 +14,17 @@
 namespace thalweg {
 namespace {
 
-constexpr std::pair<std::string_view, std::string_view> kPackers[] = {
-    {".gz", "gzip"}, {".bz2", "bzip2"}, {".xz", "xz"}, {".zst", "zstd"}};
+struct Packer {
+  std::string_view ending, program;
+};
+constexpr Packer kPackers[] = {{".gz", "gzip"}, {".bz2", "bzip2"}, {".xz", "xz"}, {".zst", "zstd"}};
+
+// Whose files have such names; null: nobody's.
+const Packer* packer_of(std::string_view path) {
+  const auto* const found =
+      std::ranges::find_if(kPackers, [path](const Packer& packer) { return path.ends_with(packer.ending); });
+  return found == std::end(kPackers) ? nullptr : found;
+}
 
 std::string part_of(const std::string& path) {
   std::error_code error;
@@ -37,23 +47,19 @@ Status is_no_input(const std::string& path, const std::vector<std::string>& inpu
 }
 
 Status is_no_packed_name(const std::string& path) {
-  for (const auto& [ending, packer] : kPackers) {
-    if (!path.ends_with(ending)) continue;
-    return {Code::kUsage,
-            fmt::format("{}: what is written is not packed; expected a name without {}", path, ending)};
-  }
-  return ok_status();
+  const Packer* const packer = packer_of(path);
+  if (packer == nullptr) return ok_status();
+  return {Code::kUsage,
+          fmt::format("{}: what is written is not packed; expected a name without {}", path, packer->ending)};
 }
 
 Status is_no_packed_name(const std::string& path, const std::string& what, std::string_view command) {
-  for (const auto& [ending, packer] : kPackers) {
-    if (!path.ends_with(ending)) continue;
-    return with_hint(
-        {Code::kUsage,
-         fmt::format("{}: {} are written as plain text; expected a name without {}", path, what, ending)},
-        fmt::format("without -o they go to standard output: thalweg {} ... | {} >FILE", command, packer));
-  }
-  return ok_status();
+  const Packer* const packer = packer_of(path);
+  if (packer == nullptr) return ok_status();
+  return with_hint({Code::kUsage, fmt::format("{}: {} are written as plain text; expected a name without {}",
+                                              path, what, packer->ending)},
+                   fmt::format("without -o they go to standard output: thalweg {} ... | {} >FILE", command,
+                               packer->program));
 }
 
 NewFile::NewFile(std::string path)

@@ -1,13 +1,12 @@
 #include "cli/own_children.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace thalweg {
 namespace {

@@ -58,7 +58,13 @@ extern "C" void on_interrupt(int) {
   _exit(kInterrupted);
 }
 
-void handle(int signal, void (*how)(int) = &on_interrupt) {
+void handle_unless_ignored(int signal) {
+  if (!is_ignored(signal)) handle_signal(signal, &on_interrupt);
+}
+
+}  // namespace
+
+void handle_signal(int signal, void (*how)(int)) {
   struct sigaction action = {};
   action.sa_handler = how;
   sigemptyset(&action.sa_mask);
@@ -72,12 +78,6 @@ bool is_ignored(int signal) {
   return now.sa_handler == SIG_IGN;
 }
 
-void handle_unless_ignored(int signal) {
-  if (!is_ignored(signal)) handle(signal);
-}
-
-}  // namespace
-
 void take_last_words() {
   spoke_at_ns = now_ns();
   int before = kNobody;
@@ -87,14 +87,14 @@ void take_last_words() {
 
 const std::atomic<bool>& catch_own_interrupts() {
   handle_unless_ignored(SIGINT);
-  handle(SIGTERM);
+  handle_signal(SIGTERM, &on_interrupt);
   handle_unless_ignored(SIGHUP);  // nohup stays in force.
   return stop_requested;
 }
 
 const std::atomic<bool>& catch_node_interrupts() {
   if (is_ignored(SIGTERM)) {
-    handle(SIGALRM, &on_answer_due);
+    handle_signal(SIGALRM, &on_answer_due);
     answering_parent = getppid();
   }
   return catch_own_interrupts();
@@ -102,7 +102,7 @@ const std::atomic<bool>& catch_node_interrupts() {
 
 const std::atomic<bool>& catch_interrupts(const char* last_words) {
   last_said = last_words;
-  handle(SIGINT);
+  handle_signal(SIGINT, &on_interrupt);
   return catch_own_interrupts();
 }
 

@@ -5,6 +5,10 @@
 
 namespace thalweg {
 
+// By `how`, or SIG_DFL, with calls that it interrupts begun again.
+void handle_signal(int signal, void (*how)(int));
+bool is_ignored(int signal);
+
 // Handles SIGINT, SIGTERM, and SIGHUP unless it is ignored: the first sets the flag, one that comes more than
 // half a second later ends the process with exit code 130, after `last_words` (a literal) on standard output.
 // The flag lives as long as the process. Call before threads start.

@@ -6,11 +6,11 @@
 
 #include <atomic>
 #include <cerrno>
-#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "cli/own_children.h"
+#include "cli/signals.h"
 
 namespace thalweg {
 namespace {
@@ -23,20 +23,6 @@ extern "C" void on_stop_wanted(int) {
   errno = error;
 }
 
-void handle_stops(void (*how)(int)) {
-  struct sigaction action = {};
-  action.sa_handler = how;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGTSTP, &action, nullptr);
-}
-
-bool ignores_stops() {
-  struct sigaction now = {};
-  sigaction(SIGTSTP, nullptr, &now);
-  return now.sa_handler == SIG_IGN;
-}
-
 void stop_all() {
   const std::vector<pid_t> children = own_children();
   for (const pid_t child : children) kill(child, SIGSTOP);
@@ -47,15 +33,15 @@ void stop_all() {
 }  // namespace
 
 StopsTogether::StopsTogether() {
-  if (ignores_stops() || pipe2(signals_.data(), O_CLOEXEC) != 0) return;
+  if (is_ignored(SIGTSTP) || pipe2(signals_.data(), O_CLOEXEC) != 0) return;
   THALWEG_CHECK(signalled.exchange(signals_[1]) < 0, "one at a time");
   watcher_ = std::thread([this] { watch(); });
-  handle_stops(&on_stop_wanted);
+  handle_signal(SIGTSTP, &on_stop_wanted);
 }
 
 StopsTogether::~StopsTogether() {
   if (!watcher_.joinable()) return;
-  handle_stops(SIG_DFL);
+  handle_signal(SIGTSTP, SIG_DFL);
   signalled = -1;
   close(signals_[1]);
   watcher_.join();

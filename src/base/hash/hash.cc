@@ -25,13 +25,11 @@ void clear_upper_halves() {
 void clear_upper_halves() {}
 #endif
 
-constexpr std::size_t kShortBytes = 240;  // Up to which XXH3 takes no vectors.
-
 }  // namespace
 
 std::uint64_t hash64(const void* data, std::size_t bytes) {
   const std::uint64_t hash = XXH3_64bits(data, bytes);
-  if (bytes > kShortBytes) clear_upper_halves();
+  if (bytes > kHashedWithoutVectors) clear_upper_halves();
   return hash;
 }
 

@@ -9,6 +9,9 @@
 
 namespace thalweg {
 
+// Up to which XXH3 takes no vectors, so that whoever has it inline may call that.
+inline constexpr std::size_t kHashedWithoutVectors = 240;
+
 // XXH3-64, the same value on every machine.
 std::uint64_t hash64(const void* data, std::size_t bytes);
 

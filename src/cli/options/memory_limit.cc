@@ -23,13 +23,15 @@ std::uint64_t memory_of_machine() {
 
 }  // namespace
 
+Result<std::uint64_t> parse_memory(const std::string& text) {
+  const auto size = parse_size(text, "--memory");
+  if (!size || *size >= kLeast) return size;
+  return Status(Code::kUsage, fmt::format("--memory {}; expected at least 1M", text));
+}
+
 Result<std::uint64_t> memory_limit(const Options& options) {
   const auto text = options.maybe_text("memory");
-  if (!text) return std::max(kLeast, memory_of_machine() / 4 * 3);
-  const auto size = parse_size(*text, "--memory");
-  if (!size) return size.status();
-  if (*size >= kLeast) return *size;
-  return Status(Code::kUsage, fmt::format("--memory {}; expected at least 1M", *text));
+  return text ? parse_memory(*text) : std::max(kLeast, memory_of_machine() / 4 * 3);
 }
 
 }  // namespace thalweg

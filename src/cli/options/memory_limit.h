@@ -9,6 +9,9 @@
 
 namespace thalweg {
 
+// What --memory says. kUsage: it is no size or less than 1M.
+Result<std::uint64_t> parse_memory(const std::string& text);
+
 // --memory, for the tables of all servers in this process; unset is three quarters of the machine's, or of
 // its control group's where that has less. kUsage: it is no size or less than 1M.
 Result<std::uint64_t> memory_limit(const Options& options);

@@ -13,9 +13,8 @@
 namespace thalweg {
 namespace {
 
-constexpr std::size_t kBytesAtOnce =
-    1024;  // Hashed after all are written: a read of what was just written waits.
-constexpr std::size_t kShortBytes = 240;  // Up to which XXH3 takes no vectors.
+// Are written before they are hashed: to read what was just written would wait for it.
+constexpr std::size_t kBytesAtOnce = 1024;
 
 // Of rows of one float.
 std::uint64_t sum_of_narrow(std::span<const Key> keys, const float* rows, std::size_t width) {
@@ -33,7 +32,7 @@ std::uint64_t sum_of_hashes(const std::byte* rows, std::size_t count, std::size_
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::byte* const row = rows + i * row_bytes;
-    sum += row_bytes <= kShortBytes ? XXH3_64bits(row, row_bytes) : hash64(row, row_bytes);
+    sum += row_bytes <= kHashedWithoutVectors ? XXH3_64bits(row, row_bytes) : hash64(row, row_bytes);
   }
   return sum;
 }

@@ -121,18 +121,20 @@ struct Difference {
   std::string name, text;
 };
 
+// As it is shown, so that numbers that a float cannot tell apart are alike.
+std::string text_at(const Json& job, const std::string& place, std::string (*text)(const Json&) = shown) {
+  return job.contains(place) ? text(job[place]) : "nothing";
+}
+
 Difference difference_at(const std::string& place, const Json& before, const Json& now) {
   Difference out{setting_at(place), {}, {}};
   const bool by_flag = out.setting != nullptr && !out.setting->flag.empty();
   out.name = by_flag ? std::string(out.setting->flag) : place.substr(1);
   if (!by_flag) std::ranges::replace(out.name, '/', '.');
-  const auto text = [&](const Json& job) {
-    if (!job.contains(place)) return std::string("nothing");
-    return by_flag ? out.setting->text(job[place]) : shown(job[place]);
-  };
-  const std::string here = text(now);
-  out.text =
-      here.empty() ? out.name + " differs" : fmt::format("{} is {}, there {}", out.name, here, text(before));
+  const auto text = by_flag ? out.setting->text : shown;
+  const std::string here = text_at(now, place, text);
+  out.text = here.empty() ? out.name + " differs"
+                          : fmt::format("{} is {}, there {}", out.name, here, text_at(before, place, text));
   return out;
 }
 
@@ -141,12 +143,12 @@ Difference difference_at(const std::string& place, const Json& before, const Jso
 std::string job_differences(const Json& there, const Json& here) {
   const Json before = there.flatten(), now = here.flatten();
   std::vector<Difference> all;
-  for (const auto& item : now.items()) {
-    if (!before.contains(item.key()) || before[item.key()] != item.value())
-      all.push_back(difference_at(item.key(), before, now));
-  }
+  const auto add = [&](const std::string& place) {
+    if (text_at(before, place) != text_at(now, place)) all.push_back(difference_at(place, before, now));
+  };
+  for (const auto& item : now.items()) add(item.key());
   for (const auto& item : before.items()) {
-    if (!now.contains(item.key())) all.push_back(difference_at(item.key(), before, now));
+    if (!now.contains(item.key())) add(item.key());
   }
   std::ranges::stable_sort(all, {}, [](const Difference& one) {
     return one.setting == nullptr ? std::end(kSettings) : one.setting;

@@ -17,6 +17,10 @@ TEST(JobDifferences, AreToldByFlags) {
   TrainSpec there;
   there.model.hidden = {8, 4};
   EXPECT_EQ(differences(there, there), "");
+  nlohmann::json rounded = nlohmann::json::parse(to_text(there));
+  there.model.weights.rate = 0.1f;
+  rounded["model"]["weights"]["rate"] = 0.1;  // Which no float is.
+  EXPECT_EQ(job_differences(rounded, nlohmann::json::parse(to_text(there))), "");
   TrainSpec here = there;
   here.train.paths = {"elsewhere.svm"};
   here.train.shuffle.order = RowOrder::kRows;

@@ -1,12 +1,10 @@
 // node quorum: a node of a ring of versioned values.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "cli/command/command.h"
+#include "cli/options/memory_limit.h"
 #include "cli/options/option_table.h"
 #include "cli/options/options.h"
-#include "cli/options/sizes.h"
 #include "cli/signals.h"
 #include "cli/view/output.h"
 #include "cli/work/quorum_ring.h"
@@ -133,10 +131,8 @@ Status run_node_quorum(const Options& options, Output& out) {
   node.patience = options.duration("ring-patience");
   node.compare_every = options.duration("compare-every");
   node.hints_max = static_cast<std::uint32_t>(options.integer("hints-max"));
-  const auto memory = parse_size(options.text("ring-memory"), "--memory");
+  const auto memory = parse_memory(options.text("ring-memory"));
   if (!memory) return memory.status();
-  if (constexpr std::uint64_t kLeast = 1000 * 1000; *memory < kLeast)
-    return {Code::kUsage, fmt::format("--memory {}; expected at least 1M", options.text("ring-memory"))};
   node.bytes_max = *memory;
   node.state = options.maybe_text("ring-state").value_or("");
   if (node.ring.insecure_no_auth) {
