@@ -25,6 +25,7 @@ struct TrainSpec {
   std::vector<double> mixing;      // shards * shards weights, where the algorithm mixes.
   bool loads = false;              // The observer loads rows before shards begin,
   bool loads_state = false;        // with their optimizer state.
+  std::string begins_with;         // Of a saved model, for people: which one; else empty.
   std::vector<Reached> reached;    // By shard: what is in those rows; none where the job's map says it.
   bool shows_passes = false;       // Shards wait at each pass's observers_barrier().
   // Of labels above 0 each row counts as so many, and this part of the others is learnt.

@@ -35,6 +35,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.shards = 5;
   spec.loads = true;
   spec.loads_state = true;
+  spec.begins_with = "the model of digest 12";
   spec.script_hash = "ab";
   spec.fields_from = "field 38 at a b.svm:7";
   const auto back = train_spec_from_text(to_text(spec));

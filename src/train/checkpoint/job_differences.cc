@@ -52,6 +52,7 @@ struct Setting {
 
 // In the order in which they are told.
 constexpr Setting kSettings[] = {
+    {"/begins_with", "--init"},
     {"/model/name", "--model"},
     {"/model/loss", "--loss", loss_of},
     {"/model/rank", "--rank"},

@@ -36,6 +36,17 @@ TEST(JobDifferences, AreToldByFlags) {
   EXPECT_EQ(differences(there, here).find("bias-rate"), std::string::npos) << "it follows from the rate";
 }
 
+TEST(JobDifferences, NameTheModelThatATrainingBeginsWithFirst) {
+  TrainSpec there, here;
+  there.begins_with = "the model of digest 12";
+  here.model.bias_rate = 0.5f;
+  EXPECT_EQ(differences(there, here), "--init is nothing, there the model of digest 12");
+  EXPECT_EQ(differences(here, there), "--init is the model of digest 12, there nothing");
+  here = there;
+  here.begins_with = "the weights of digest 12";
+  EXPECT_EQ(differences(there, here), "--init is the weights of digest 12, there the model of digest 12");
+}
+
 TEST(JobDifferences, WhatNoFlagSaysIsToldByItsPlace) {
   TrainSpec there, here;
   here.valid.binary_labels = !here.valid.binary_labels;

@@ -74,6 +74,7 @@ Status choose_kept(const TrainerOptions& options, TrainPlan& plan) {
 void go_on_with(const WarmStart& start, TrainSpec& spec) {
   spec.loads = true;
   spec.loads_state = start.with_state();
+  spec.begins_with = start.identity();
   spec.train.known_columns = spec.valid.known_columns = start.known_columns();
   spec.train.value_scales = spec.valid.value_scales = start.value_scales();
 }

@@ -88,6 +88,11 @@ std::string WarmStart::description() const {
                      digest_text(manifest.digest), keys, weights_only_ ? "; its weights alone" : "");
 }
 
+std::string WarmStart::identity() const {
+  return fmt::format("{} digest {}", weights_only_ ? "the weights of" : "the model of",
+                     digest_text(reader_.manifest().digest));
+}
+
 Status WarmStart::differs(const std::string& what, const std::string& here, const std::string& there) const {
   return {Code::kUsage, fmt::format("{} {}, but the model at {} has {}; leave {} out, or train a new model",
                                     what, here, reader_.path(), there, what)};

@@ -36,6 +36,8 @@ class WarmStart {
 
   // For people.
   std::string description() const;
+  // What a training that begins otherwise differs in: its model's digest, and whether it takes weights alone.
+  std::string identity() const;
 
   const ModelReader& model() const { return reader_; }
   bool with_state() const { return !weights_only_; }
