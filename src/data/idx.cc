@@ -32,6 +32,15 @@ class ExactReader {
     have_ = 0;
     return true;
   }
+  // Whether nothing comes behind what was read.
+  Result<bool> at_end() {
+    bytes_.resize(1);
+    if (have_ > 0) return false;
+    const Result<std::size_t> count = from_->read(bytes_.data(), 1);
+    if (!count) return count.status();
+    have_ = *count;
+    return have_ == 0;
+  }
   std::uint8_t byte(std::size_t i) const { return static_cast<std::uint8_t>(bytes_[i]); }
   std::uint32_t number(std::size_t at) const {
     return std::uint32_t{byte(at)} << 24 | std::uint32_t{byte(at + 1)} << 16 |
@@ -82,8 +91,8 @@ class IdxRows final : public ByteStream {
     std::size_t done = 0;
     while (done < size) {
       if (given_ == text_end_) {
-        if (row_ == rows_) break;
-        const Status status = next_row();
+        if (ended_) break;
+        const Status status = row_ == rows_ ? end() : next_row();
         if (!status.ok() && done > 0) break;  // It comes again, behind the rows that could be read.
         if (!status.ok()) return status;
       }
@@ -100,6 +109,7 @@ class IdxRows final : public ByteStream {
 
  private:
   Status next_row();
+  Status end();
   Status cut(const std::string& path, const char* what) const {
     return {Code::kData, fmt::format("{}: ends after {} of {} {}", path, row_, rows_, what)};
   }
@@ -108,6 +118,7 @@ class IdxRows final : public ByteStream {
   ExactReader images_, labels_;
   std::uint64_t rows_ = 0, row_ = 0;
   bool has_label_ = false;  // Of the next row.
+  bool ended_ = false;      // And nothing stood behind the last row.
   std::size_t pixels_ = 0;
   std::vector<PixelText> places_;  // " 152", by pixel.
   std::vector<char> text_;         // Of the newest row, up to text_end_.
@@ -168,6 +179,23 @@ Status IdxRows::next_row() {
   text_end_ = static_cast<std::size_t>(out - text_.data());
   given_ = 0;
   ++row_;
+  return {};
+}
+
+// A packed file is checked where it ends, and damage may have made it longer.
+Status IdxRows::end() {
+  struct Part {
+    ExactReader& in;
+    const std::string& path;
+    const char* what;
+  };
+  for (const Part& part : {Part{images_, path_, "images"}, Part{labels_, labels_path_, "labels"}}) {
+    const Result<bool> over = part.in.at_end();
+    if (!over) return over.status();
+    if (!*over)
+      return {Code::kData, fmt::format("{}: goes on behind its {} {}", part.path, rows_, part.what)};
+  }
+  ended_ = true;
   return {};
 }
 

@@ -85,6 +85,14 @@ TEST(Idx, ShardsHaveAllImagesOnceAndEachPassTheSame) {
   EXPECT_EQ(rows, kCount);
 }
 
+TEST(Idx, APackedFileIsCheckedWhereItEnds) {
+  const TemporaryFolder folder;
+  const std::string packed = gzipped(kLabels);
+  folder.write("x-labels-idx1-ubyte.gz", packed.substr(0, packed.size() - 8));  // Without its checksum.
+  const std::string path = folder.write("x-images-idx3-ubyte", kImages);
+  EXPECT_NE(failure(path).find("x-labels-idx1-ubyte.gz"), std::string::npos) << failure(path);
+}
+
 TEST(Idx, EachBadFileHasOneClearError) {
   const TemporaryFolder folder;
   const auto with_labels = [&](const std::string& name, const std::string& images,
@@ -113,6 +121,10 @@ TEST(Idx, EachBadFileHasOneClearError) {
             at + "head-images-idx3: ends in the middle of its 16 bytes of sizes");
   EXPECT_EQ(with_labels("huge", idx_images(3, 0xffffffff, 0xffffffff, ""), kLabels),
             at + "huge-images-idx3: images of 4294967295 x 4294967295 pixels, expected 1 to 1048576 pixels");
+  EXPECT_EQ(with_labels("longer", kImages + '\0', kLabels),
+            at + "longer-images-idx3: goes on behind its 3 images");
+  EXPECT_EQ(with_labels("more", kImages, kLabels + "\x01"),
+            at + "more-labels-idx1: goes on behind its 3 labels");
   EXPECT_EQ(with_labels("none", idx_images(0, 2, 2, ""), idx_labels("")),
             at + "none-images-idx3: is empty, expected rows");
 }
