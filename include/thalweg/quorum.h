@@ -110,6 +110,7 @@ struct QuorumNodeStatus {
   std::uint64_t ring = 0;
   std::uint32_t replicas = 0, read = 0, write = 0;
   bool sloppy = false;
+  bool as_named = false;              // Word for word the nodes that the client was told.
   bool complete = false;              // It answers gets: it has all again that it had before it was started.
   std::uint64_t keys = 0;             // Of which it is a home.
   std::uint64_t bytes = 0;            // Of versions and hints.

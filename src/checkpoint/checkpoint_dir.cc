@@ -200,7 +200,8 @@ Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory)
   const auto found = disk.look(directory);
   if (!found) return found.status();
   if (*found != Entry::kDirectory)
-    return Status(Code::kIo, directory + ": no such directory, expected one of checkpoints");
+    return Status(Code::kIo, fmt::format("{}: {} directory, expected one of checkpoints", directory,
+                                         *found == Entry::kNothing ? "no such" : "not a"));
   const auto names = disk.list(directory);
   if (!names) return names.status();
   std::vector<Listed> out;

@@ -265,6 +265,9 @@ TEST(Checkpoint, AFullDiskLeavesNothingOfOtherParts) {
   const auto made = reshard(disk, *from, "/d", 2);
   EXPECT_EQ(made.status().code(), Code::kIo);
   EXPECT_NE(made.status().message().find("/d/"), std::string::npos) << made.status().message();
+  EXPECT_EQ(*disk.look("/d"), Entry::kNothing);
+  ASSERT_TRUE(disk.make_directory("/d").ok());
+  EXPECT_FALSE(reshard(disk, *from, "/d", 2).ok());
   EXPECT_TRUE(disk.list("/d")->empty());
 }
 

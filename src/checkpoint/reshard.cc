@@ -78,12 +78,15 @@ Result<Part> write_share(Disk& disk, const Contents& contents, const std::string
   return part;
 }
 
-Status make_directory(Disk& disk, const std::string& directory) {
+// Whether it was there before.
+Result<bool> have_directory(Disk& disk, const std::string& directory) {
   const auto found = disk.look(directory);
   if (!found) return found.status();
-  if (*found == Entry::kDirectory) return ok_status();
-  if (*found == Entry::kNothing) return disk.make_directory(directory);
-  return {Code::kIo, directory + ": something is in the way, expected a directory for checkpoints"};
+  if (*found == Entry::kDirectory) return true;
+  if (*found != Entry::kNothing)
+    return Status(Code::kIo, directory + ": something is in the way, expected a directory for checkpoints");
+  if (Status made = disk.make_directory(directory); !made.ok()) return made;
+  return false;
 }
 
 Status check_parts(const Manifest& manifest, std::uint32_t parts) {
@@ -129,7 +132,8 @@ Result<std::string> reshard(Disk& disk, const std::string& path, const std::stri
   if (!manifest) return manifest.status();
   if (Status some = check_parts(*manifest, parts); !some.ok()) return some;
   if (Status whole = verify(disk, path); !whole.ok()) return whole;
-  if (Status made = make_directory(disk, directory); !made.ok()) return made;
+  const auto was_there = have_directory(disk, directory);
+  if (!was_there) return was_there.status();
   const std::string there = (std::filesystem::path(directory) / directory_name(manifest->step)).string();
   const auto found = disk.look(there);
   if (!found) return found.status();
@@ -139,6 +143,8 @@ Result<std::string> reshard(Disk& disk, const std::string& path, const std::stri
   const auto made = write_all(disk, path, place, parts);
   if (!made) {
     (void)disk.remove(place);
+    if (const auto left = disk.list(directory); !*was_there && left && left->empty())
+      (void)disk.remove(directory);
     return made.status();
   }
   auto done = complete(disk, directory, place, *made);

@@ -102,7 +102,10 @@ Result<std::optional<RouteGrid>> read_grid(const Options& options) {
   constexpr std::uint32_t kRanksMax = 64;
   constexpr std::size_t kNumbersMax = 8;
   const std::optional<std::string> text = options.maybe_text("routes");
-  if (!text) return std::optional<RouteGrid>();
+  if (!text) {
+    if (options.origin("routes-limit") < Origin::kFlag) return std::optional<RouteGrid>();
+    return Status(Code::kUsage, "--routes-limit has no meaning without --routes, which measures routes");
+  }
   RouteGrid grid;
   const char *at = text->data(), *const end = at + text->size();
   for (bool more = true; more;) {

@@ -146,7 +146,7 @@ class TrainView {
   Output& out_;
   Loss loss_;
   const MetricList metrics_;
-  const bool saves_, keeps_;
+  const bool saves_, keeps_, may_resume_;
   bool holds_out_;
   std::uint32_t epochs_;
   const std::thread::id thread_ = std::this_thread::get_id();
@@ -165,6 +165,7 @@ TrainView::TrainView(const TrainerOptions& options, Output& out)
       metrics_(metrics(options.more.metrics)),
       saves_(!options.out.empty()),
       keeps_(!options.checkpoint.directory.empty()),
+      may_resume_(!options.checkpoint.resume.empty() || !options.state.empty()),
       holds_out_(!options.valid.empty() || options.valid_part != 0),
       epochs_(options.epochs.value_or(1)),
       progress_(
@@ -211,7 +212,7 @@ void TrainView::show(const TrainEpoch& epoch) {
   if (record_) record_->add(epoch.seconds, line_of(epoch, loss_));
   const Metric& judge = judging_metric(loss_);
   std::string line = fmt::format("epoch {}/{}  {} examples", epoch.number, epochs_, epoch.examples);
-  const bool resumed = !std::exchange(told_, true) && epoch.number > 1;
+  const bool resumed = !std::exchange(told_, true) && (epoch.number > 1 || may_resume_);
   if (!resumed || !std::isnan(epoch.train_loss))  // Else all of this pass was learnt before.
     line += fmt::format("  train {} {:.5f}", judge.name, judge.of_mean_loss(epoch.train_loss));
   std::string_view rows = "held-out ";

@@ -48,6 +48,10 @@ RunDirectory::RunDirectory(std::string path)
 
 Result<RunDirectory> RunDirectory::make(const std::string& path, const Options& options) {
   std::error_code error;
+  if (const std::string out = options.has("out") ? options.text("out") : "";
+      !out.empty() && fs::weakly_canonical(out, error) == fs::weakly_canonical(path, error))
+    return Status(Code::kUsage,
+                  fmt::format("--run-dir and --out are both {}; expected a directory for each", path));
   fs::create_directories(path, error);
   if (error || !fs::is_directory(path, error))
     return Status(Code::kIo, fmt::format("cannot make the run directory {}: {}", path,

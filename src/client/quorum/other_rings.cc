@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/frame.h"
+#include "base/hash/hash.h"
 #include "quorum/limits.h"
 
 namespace thalweg {
@@ -24,6 +25,13 @@ std::string ring_words(const QuorumRing& ring, std::uint32_t replicas, std::uint
   std::string words = fmt::format("N,R,W {},{},{}{} of ", replicas, read, write, sloppy ? " sloppy" : "");
   for (const std::string& node : ring.nodes) words += (&node == &ring.nodes.front() ? "" : ",") + node;
   return words;
+}
+
+std::uint64_t ring_cluster(const QuorumRing& ring, std::uint32_t replicas, std::uint32_t read,
+                           std::uint32_t write, bool sloppy) {
+  std::string told = fmt::format("{} {} {} {}", replicas, read, write, sloppy);
+  for (const std::string& node : ring.nodes) told += "\n" + node;
+  return hash64(told.data(), told.size()) | 1;
 }
 
 std::string OtherRings::line_of(Instant now, const TcpEvent& event) {

@@ -18,6 +18,10 @@ namespace thalweg {
 std::string ring_words(const QuorumRing& ring, std::uint32_t replicas, std::uint32_t read,
                        std::uint32_t write, bool sloppy);
 
+// Nodes of which any was told something else are of different clusters, so that none hears the other.
+std::uint64_t ring_cluster(const QuorumRing& ring, std::uint32_t replicas, std::uint32_t read,
+                           std::uint32_t write, bool sloppy);
+
 class OtherRings {
  public:
   static constexpr Duration kSaidEvery = std::chrono::minutes(10);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "client/quorum/other_rings.h"
 #include "client/quorum/ring_access.h"
 #include "net/real_clock.h"
 #include "quorum/client.h"
@@ -178,6 +179,8 @@ Result<std::vector<QuorumNodeStatus>> quorum_status(const QuorumClientOptions& o
     node.ring = query.rings().at(number);
     node.replicas = told.replicas, node.read = told.read, node.write = told.write;
     node.sloppy = told.sloppy;
+    node.as_named =
+        node.ring == ring_cluster(options.ring, node.replicas, node.read, node.write, node.sloppy);
     node.complete = told.complete;
     node.keys = told.keys, node.bytes = told.bytes, node.hints = told.hints, node.open = told.open;
     node.silent = told.silent;

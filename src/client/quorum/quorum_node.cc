@@ -85,13 +85,6 @@ Status check_ring_times(const QuorumNodeOptions& options) {
   return check_times(times, limits::kGraceMax);
 }
 
-// Nodes of which any was told something else are of different clusters, so that none hears the other.
-std::uint64_t ring_cluster(const QuorumRing& ring, const RingCounts& counts, bool sloppy) {
-  std::string told = fmt::format("{} {} {} {}", counts.replicas, counts.read, counts.write, sloppy);
-  for (const std::string& node : ring.nodes) told += "\n" + node;
-  return hash64(told.data(), told.size()) | 1;
-}
-
 quorum::ServerOptions server_options(const QuorumNodeOptions& options, const RingCounts& counts) {
   quorum::ServerOptions with;
   with.read = counts.read;
@@ -131,7 +124,8 @@ Status run_quorum_node(const QuorumNodeOptions& options) {
 
   std::vector<std::uint32_t> numbers(options.ring.nodes.size());
   std::iota(numbers.begin(), numbers.end(), 0u);
-  const std::uint64_t cluster = ring_cluster(options.ring, *counts, options.sloppy);
+  const std::uint64_t cluster =
+      ring_cluster(options.ring, counts->replicas, counts->read, counts->write, options.sloppy);
   SystemDisk disk;
   // Without a log each process is another life: what it finds is what others have kept.
   std::uint32_t life = drawn_number();

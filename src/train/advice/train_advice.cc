@@ -173,6 +173,8 @@ std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs) {
 }
 
 std::string one_label(Loss loss, const Measured& rows) {
+  if (rows.sums.rows > 0 && rows.sums.weight <= 0)
+    return "all rows that the model was measured on weigh 0, so there is no measure of it";
   const double mean = kMeanLabel.value(loss, rows);
   if (kAuc.told(loss) == Told::kNoOne || (mean != 0 && mean != 1)) return {};
   return fmt::format("all rows that the model was measured on have the label {:g}, so there is no AUC", mean);

@@ -66,7 +66,7 @@ std::string diverged(const Standing& standing);
 std::string training_diverged(JudgedBy by, const std::vector<EpochNumbers>& epochs);
 // It was clearly better after fewer passes.
 std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs);
-// The rows that it was measured on have one label only, for which there is no AUC.
+// The rows that it was measured on have one label only, for which there is no AUC, or no weight at all.
 std::string one_label(Loss loss, const Measured& rows);
 
 // Of a job that was asked to end, and has: whether the model that it came to, in words `what`, is saved at

@@ -191,12 +191,18 @@ TEST(TrainAdvice, TellsAfterWhichPassAModelWasBetter) {
 
 TEST(TrainAdvice, TellsWhyThereIsNoAuc) {
   Measured rows;
+  rows.sums.rows = 2;
   rows.sums.weight = rows.sums.label = 2;
   EXPECT_EQ(one_label(Loss::kLogistic, rows),
             "all rows that the model was measured on have the label 1, so there is no AUC");
   EXPECT_EQ(one_label(Loss::kSquared, rows), "");
   rows.sums.label = 1;
   EXPECT_EQ(one_label(Loss::kLogistic, rows), "");
+  rows.sums = {};
+  EXPECT_EQ(one_label(Loss::kLogistic, rows), "");
+  rows.sums.rows = 2;
+  EXPECT_EQ(one_label(Loss::kSquared, rows),
+            "all rows that the model was measured on weigh 0, so there is no measure of it");
 }
 
 }  // namespace

@@ -103,8 +103,11 @@ ordered_json node_json(const QuorumNodeStatus& node) {
   out["ring"] = fmt::format("{:016x}", node.ring);
   out.update(
       {{"replicas", node.replicas}, {"read", node.read}, {"write", node.write}, {"sloppy", node.sloppy}});
-  out.update(
-      {{"complete", node.complete}, {"keys", node.keys}, {"bytes", node.bytes}, {"hints", node.hints}});
+  out.update({{"as_named", node.as_named},
+              {"complete", node.complete},
+              {"keys", node.keys},
+              {"bytes", node.bytes},
+              {"hints", node.hints}});
   out.update({{"open", node.open}, {"silent", node.silent}, {"puts", node.puts}, {"gets", node.gets}});
   out.update({{"failed", node.failed}, {"refused", node.refused}, {"hints_kept", node.hints_kept}});
   out.update({{"hints_delivered", node.hints_delivered}, {"repaired", node.repaired}});
@@ -127,6 +130,19 @@ void warn_of_other_rings(const std::vector<QuorumNodeStatus>& nodes, Output& out
       fmt::format("these nodes were told different rings, and do not hear each other: {}; all are to be "
                   "told the same nodes, in the same order, and the same counts",
                   all));
+}
+
+// Nodes that --ring leaves out are not asked, and nobody would miss them in the table.
+void warn_of_unnamed_nodes(const std::vector<QuorumNodeStatus>& nodes, Output& out) {
+  std::string names;
+  for (const QuorumNodeStatus& node : nodes) {
+    if (node.answers && !node.as_named) names += fmt::format("{}{}", names.empty() ? "" : ", ", node.number);
+  }
+  if (names.empty()) return;
+  out.warn(
+      fmt::format("--ring is not, word for word, the ring that nodes {} were told; nodes that it leaves "
+                  "out are not shown here",
+                  names));
 }
 
 Status run_quorum_status(const Options& options, Output& out) {
@@ -152,6 +168,7 @@ Status run_quorum_status(const Options& options, Output& out) {
   }
   out.human(text);
   warn_of_other_rings(*nodes, out);
+  warn_of_unnamed_nodes(*nodes, out);
   out.json({{"nodes", list}});
   return ok_status();
 }
