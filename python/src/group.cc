@@ -1,5 +1,6 @@
 // Groups of ranks: operations on arrays in place, run or started.
 #include "thalweg/group.h"
+#include "gil.h"
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
@@ -34,14 +35,14 @@ namespace {
 struct SharedGroup {
   explicit SharedGroup(Group its_group) : group(std::move(its_group)) {}
   ~SharedGroup() {
-    const nb::gil_scoped_release no_gil;  // Other ranks may be threads that need it to come to their end.
+    const WithoutGil no_gil;  // Other ranks may be threads that need it to come to their end.
     const Group gone = std::move(group);
   }
 
   // Without the GIL.
   template <class Call>
   auto in_turn(Call call) {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     const std::lock_guard lock(turn);
     return call(group);
   }
@@ -61,7 +62,7 @@ class Work {
   Work(Work&&) = default;
   ~Work() {
     if (held_ == nullptr) return;
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     const Status ended = work_.wait();
     static_cast<void>(ended);  // Whoever wants to know has waited.
   }
@@ -69,7 +70,7 @@ class Work {
   void wait() {
     Status status;
     {
-      const nb::gil_scoped_release no_gil;
+      const WithoutGil no_gil;
       status = work_.wait();
     }
     check(status);
@@ -104,7 +105,7 @@ GroupRef join(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> si
   }
   if (!known) raise({Code::kUsage, fmt::format("transport '{}'; expected auto, shm, tcp or ucx", transport)});
   auto group = [&] {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     return Group::join(options);
   }();
   return shared(value_of(std::move(group)));

@@ -1,5 +1,6 @@
 // Jobs within this process, whose data shards are threads of Python.
 #include "thalweg/job.h"
+#include "gil.h"
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
@@ -59,7 +60,7 @@ class SharedJob {
   explicit SharedJob(const JobOptions& its_options) : options(its_options), turns_(options.data_shards) {}
 
   ~SharedJob() {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     job_.reset();
   }
 
@@ -67,7 +68,7 @@ class SharedJob {
     JobOptions interrupted = options;
     interrupted.interrupted = [this] { return this->interrupted(); };
     auto job = [&] {
-      const nb::gil_scoped_release no_gil;
+      const WithoutGil no_gil;
       return Job::start(interrupted);
     }();
     job_.emplace(value_of(std::move(job)));
@@ -79,7 +80,7 @@ class SharedJob {
   auto in_turn(std::uint32_t shard, Call one) {
     std::optional<std::invoke_result_t<Call, Job&>> answer;
     {
-      const nb::gil_scoped_release no_gil;
+      const WithoutGil no_gil;
       std::unique_lock turn(turns_[shard], std::defer_lock);
       while (over_ == nullptr && !turn.try_lock_for(kInterruptLook) && !interrupted()) {
       }
@@ -93,7 +94,7 @@ class SharedJob {
     return *std::move(answer);
   }
   void close() {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     over_ = "the job is closed";
     std::vector<std::unique_lock<std::timed_mutex>> all;
     for (std::timed_mutex& turn : turns_) all.emplace_back(turn);
@@ -119,7 +120,7 @@ class SharedJob {
   // Whether a call that waits is to end: with the error of a signal's handler, or for `over_`.
   bool interrupted() {
     if (over_ != nullptr) return true;
-    const nb::gil_scoped_acquire gil;
+    const WithGil gil;
     return PyErr_CheckSignals() != 0;
   }
 
@@ -194,6 +195,11 @@ CallKeys keys_of(const TableSpec& table, const nb::object& given, bool pushes) {
 // Sums the gradients of repeated keys.
 Rows gradients_of(const TableSpec& table, const CallKeys& keys, const FloatArray& grads) {
   const std::size_t dim = table.dim;
+  const std::size_t last = grads.ndim() == 0 ? 1 : grads.shape(grads.ndim() - 1);
+  if (grads.size() == keys.count() * dim && dim > 1 && grads.ndim() > 1 && last != dim) {
+    raise({Code::kUsage,
+           fmt::format("rows of {} floats pushed to table {}, expected rows of {}", last, table.name, dim)});
+  }
   if (grads.size() != keys.count() * dim) {
     raise({Code::kUsage, fmt::format("{} floats pushed to table {}, expected {} for each of {} keys",
                                      grads.size(), table.name, dim, keys.count())});

@@ -12,6 +12,7 @@
 
 #include "bindings.h"
 #include "errors.h"
+#include "gil.h"
 #include "model/loss.h"
 #include "new_array.h"
 #include "rows.h"
@@ -45,10 +46,10 @@ NewArray<float> score(const SavedModel& model, const std::vector<std::string>& f
   std::optional<nb::python_error> thrown;
   Status status;
   {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     status = model.score(files, parts, kind, [&](std::span<const float> some) {
       answers.insert(answers.end(), some.begin(), some.end());
-      const nb::gil_scoped_acquire gil;
+      const WithGil gil;
       if (PyErr_CheckSignals() != 0) thrown.emplace();
       return !thrown;
     });
@@ -82,7 +83,7 @@ nb::dict weights(const SavedModel& model) {
 
 SavedModel load(const std::string& directory) {
   Result<SavedModel> loaded = [&] {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     return SavedModel::load(directory);
   }();
   return value_of(std::move(loaded));

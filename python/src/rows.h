@@ -9,6 +9,7 @@
 
 #include "data/memory/memory_rows.h"
 #include "data/memory/table_rows.h"
+#include "gil.h"
 #include "thalweg/trainer.h"
 
 namespace thalweg::python {
@@ -22,7 +23,7 @@ struct Rows {
 template <class T>
 std::shared_ptr<const void> kept(T keep) {
   return std::shared_ptr<const void>(new T(std::move(keep)), [](const T* kept_one) {
-    const nanobind::gil_scoped_acquire gil;
+    const WithGil gil;
     delete kept_one;
   });
 }

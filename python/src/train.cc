@@ -1,4 +1,5 @@
 // Trainings: run without the GIL, with calls back to Python and an ear for its signals.
+#include "gil.h"
 #include "thalweg/trainer.h"
 
 #include <fmt/format.h>
@@ -46,13 +47,20 @@ class Listener {
       };
     }
     options.on_message = [this](TrainMessage kind, const std::string& line) {
-      const nb::gil_scoped_acquire gil;
+      const WithGil gil;
       try {
         if (!on_message_.is_none()) on_message_(static_cast<int>(kind), line);
       } catch (nb::python_error& error) {
-        error.discard_as_unraisable(on_message_);
+        // Ctrl-C may come while Python writes a line.
+        if (error.matches(PyExc_Exception) || thrown_) return error.discard_as_unraisable(on_message_);
+        thrown_.emplace(std::move(error));
       }
     };
+  }
+  // Whether a signal's handler, or a callback, has thrown by now.
+  bool is_interrupted() {
+    tell(nb::none(), 0);
+    return is_over();
   }
   void close_on_request(Trainer& trainer) { trainer_ = &trainer; }
   // Throws what a callback or a signal's handler has thrown.
@@ -72,7 +80,7 @@ class Listener {
   // Notes whether the callback returns False or throws, or a signal's handler does.
   template <class News>
   void tell(const nb::object& callback, const News& news) {
-    const nb::gil_scoped_acquire gil;
+    const WithGil gil;
     if (thrown_) return;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -100,9 +108,9 @@ std::pair<TrainResult, bool> train(const nb::dict& given, const nb::dict& rows, 
   listener.listen(options);
   TrainResult result;
   {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     auto trainer = Trainer::open(std::move(options));
-    if (trainer) {
+    if (trainer && !listener.is_interrupted()) {
       listener.close_on_request(*trainer);
       result = trainer->run();
     } else {
@@ -120,7 +128,8 @@ nb::list trials_of(const TrainResult& result) {
   nb::list trials;
   for (const SweepTrial& trial : result.sweep) {
     nb::dict one;
-    for (const SweepSetting& setting : trial.settings) one[setting.name.c_str()] = setting.value;
+    for (const SweepSetting& setting : trial.settings)  // The number that the fewest digits of the float say.
+      one[setting.name.c_str()] = std::stod(fmt::format("{}", setting.value));
     one["valid_loss"] = trial.valid_loss;
     one["model_digest"] = trial.model_digest;
     one["seconds"] = trial.seconds;

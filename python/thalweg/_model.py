@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
@@ -12,10 +13,20 @@ import numpy as np
 
 from . import _core
 from ._errors import InputError, IoError, MissingError
+from ._folder import Folder
 from ._rows import sources_of
 
 Path = Union[str, "os.PathLike[str]"]
 MANIFEST = "model.json"
+
+
+def stored_options(directory: Path) -> Mapping[str, str]:
+    """How the model there was trained; empty where there is none, which whoever loads it tells."""
+    try:
+        options = json.loads((pathlib.Path(directory) / MANIFEST).read_bytes())["options"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return options if isinstance(options, dict) else {}
 
 
 class Model:
@@ -24,11 +35,11 @@ class Model:
     `Model.load` opens a directory that `thalweg train --out`, `train(out=...)` or `Model.save` wrote.
     """
 
-    def __init__(self, directory: Path, keep: Optional[tempfile.TemporaryDirectory[str]] = None) -> None:
-        self._directory = os.fspath(directory)
+    def __init__(self, directory: Path, keep: Optional[Folder] = None) -> None:
+        self._directory = os.path.abspath(os.fspath(directory))
         self._keep = keep
         if not os.path.isdir(self._directory):
-            raise MissingError(f"{self._directory}: no such directory", "IO")
+            raise MissingError(f"{directory}: no such directory", "IO")
         self._saved = _core.SavedModel.load(self._directory)
 
     @classmethod
@@ -38,10 +49,10 @@ class Model:
 
     def save(self, directory: Path) -> None:
         """Writes the model to a directory that is new, empty, or has a model, which is replaced."""
-        target = pathlib.Path(directory)
+        source, target = self._files(), pathlib.Path(directory)
         if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MANIFEST).exists())):
             raise InputError(f"{target}: is there and is no model; expected a new directory", "USAGE")
-        if target.exists() and target.samefile(self._directory):
+        if target.exists() and target.samefile(source):
             return
         if target.exists() and target.samefile(os.curdir):
             raise InputError(f"{target}: is the working directory; expected another", "USAGE")
@@ -49,7 +60,7 @@ class Model:
         try:
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as staging:
                 whole = pathlib.Path(staging) / "model"
-                shutil.copytree(self._directory, whole)
+                shutil.copytree(source, whole)
                 if target.exists():
                     target.rename(pathlib.Path(staging) / "old")
                 whole.rename(target)
@@ -111,6 +122,19 @@ class Model:
         """16 digits that equal models share."""
         return f"{self._saved.digest:016x}"
 
+    def _files(self) -> pathlib.Path:
+        """The directory that it was loaded from, which has what is not in memory, such as the optimizer's state. Errors:
+        OSError where that directory is gone, or has another model by now."""
+        try:
+            found = json.loads((pathlib.Path(self._directory) / MANIFEST).read_bytes())["digest"]
+        except (OSError, ValueError, LookupError, TypeError) as wrong:
+            raise IoError(f"{self._directory}: the files of this model are gone or damaged, so that it can predict and no more: "
+                          f"{wrong}", "IO") from wrong
+        if found != self.digest:
+            raise IoError(f"{self._directory}: has model {found} now, which took the place of this one, {self.digest}; it can "
+                          "predict and no more; save a model elsewhere before another is written there", "IO")
+        return pathlib.Path(self._directory)
+
     def _score(self, data: Any, answer: str) -> np.ndarray:
         files, rows = sources_of(data, self.options)
         return self._saved.score(files, rows, answer)
@@ -119,11 +143,10 @@ class Model:
         return f"<thalweg.Model {self.name} {self.digest}>"
 
     def __getstate__(self) -> dict[str, bytes]:
-        folder = pathlib.Path(self._directory)
-        return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+        return {file.name: file.read_bytes() for file in self._files().iterdir() if file.is_file()}
 
     def __setstate__(self, files: dict[str, bytes]) -> None:
-        keep = tempfile.TemporaryDirectory(prefix="thalweg-")
+        keep = Folder()
         for name, content in files.items():
             (pathlib.Path(keep.name) / name).write_bytes(content)
         self.__init__(keep.name, keep)  # type: ignore[misc]

@@ -21,6 +21,10 @@ Status check_place(const Disk& disk, const std::string& path) {
   const Result<Entry> found = disk.look(target);
   if (!found) return found.status();
   if (*found == Entry::kDirectory) {
+    std::error_code error;
+    if (fs::equivalent(target, fs::current_path(error), error))
+      return {Code::kIo, "cannot save a model at " + path +
+                             ": it is the working directory, which a model would take the place of"};
     const Result<std::vector<std::string>> names = disk.list(target);
     if (!names) return names.status();
     const Result<Entry> manifest = disk.look(target + "/" + kManifestFile);
