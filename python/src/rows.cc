@@ -113,6 +113,7 @@ struct NamedColumn {
   std::string name;
   Array values;
   std::optional<std::vector<std::string>> words;  // Those that `values` are the numbers of; -1 is none.
+  Maybe<std::uint8_t> present;                    // A bit for each, the least first.
 };
 
 void add_column(const NamedColumn& column, Table& table, std::vector<std::shared_ptr<const void>>& owners) {
@@ -130,6 +131,12 @@ void add_column(const NamedColumn& column, Table& table, std::vector<std::shared
   cells.type = type_of(array, column.name);
   cells.values = array.data();
   owners.push_back(kept(array));
+  if (column.present) {
+    if (column.present->size() * 8 < array.size())
+      raise({Code::kUsage, fmt::format("column \"{}\": too few bits that say what is present", column.name)});
+    cells.present = column.present->data();
+    owners.push_back(kept(*column.present));
+  }
   if (column.words) {
     const auto dictionary = std::make_shared<const Dictionary>(*column.words);
     CellColumn words;
@@ -145,12 +152,13 @@ void add_column(const NamedColumn& column, Table& table, std::vector<std::shared
   chunk.columns.push_back(std::move(cells));
 }
 
-Rows make_table(
-    const std::vector<std::tuple<std::string, Array, std::optional<std::vector<std::string>>>>& columns) {
+Rows make_table(const std::vector<std::tuple<std::string, Array, std::optional<std::vector<std::string>>,
+                                             Maybe<std::uint8_t>>>& columns) {
   Table table;
   table.chunks.resize(1);
   std::vector<std::shared_ptr<const void>> owners;
-  for (const auto& [name, values, words] : columns) add_column({name, values, words}, table, owners);
+  for (const auto& [name, values, words, present] : columns)
+    add_column({name, values, words, present}, table, owners);
   table.owner = kept(std::move(owners));
   return {value_of(table_rows(std::move(table)))};
 }
@@ -196,7 +204,9 @@ void bind_rows(nb::module_& module) {
                   nb::arg("columns"), nb::arg("labels").none(), nb::arg("weights").none(),
                   nb::arg("fields").none(), "Of a matrix in compressed sparse rows.")
       .def_static("table", &make_table, nb::arg("columns"),
-                  "Of columns: name, numbers, and the words that they number if there are any.")
+                  "Of columns: name, numbers, the words that they number if there are any, and the bits that "
+                  "say which are "
+                  "present, if not all are.")
       .def_static("arrow", &make_arrow, nb::arg("stream"), nb::arg("more"),
                   "Of an Arrow stream's capsule, and more columns of numbers.")
       .def("__len__", [](const Rows& self) { return self.rows->rows(); });

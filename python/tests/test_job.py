@@ -190,7 +190,7 @@ def test_a_program_s_error_is_raised():
 
 
 @pytest.mark.parametrize("call, error, text", [
-    (lambda s: s.pull("v", [1]), ValueError, "no table is named 'v'; there are w, d"),
+    (lambda s: s.pull("v", [1]), ValueError, "no table is named 'v'; there are w, d, m"),
     (lambda s: s.pull("w"), ValueError, "keys are missing"),
     (lambda s: s.pull("w", [0.5]), ValueError, "key 0.5: expected a whole number"),
     (lambda s: s.pull("w", np.array([2**64 - 1], np.uint64)), ValueError, "reserved"),
@@ -199,12 +199,13 @@ def test_a_program_s_error_is_raised():
     (lambda s: s.pull("w", [3, -1]), thalweg.InputError, "key -1: expected none below 0"),
     (lambda s: s.pull("d", [5]), thalweg.InputError, "row 5 of dense table d: expected one below 5"),
     (lambda s: s.push("d", [4, 0, 2, 1], np.ones(4)), thalweg.InputError, "leave out row 3; expected all .*, 4"),
-    (lambda s: s.pull(7), thalweg.InputError, "table 7: expected one below 2"),
+    (lambda s: s.pull(7), thalweg.InputError, "table 7: expected one below 3"),
     (lambda s: s.pull(0.5, [1]), thalweg.InputError, "table 0.5: expected a whole number"),
     (lambda s: s.pull("w", [1], timeout=-1), thalweg.InputError, "timeout -1: expected seconds"),
     (lambda s: s.advance(timeout=float("nan")), thalweg.InputError, "timeout nan: expected seconds"),
     (lambda s: s.barrier(0, timeout=float("inf")), thalweg.InputError, "timeout inf: expected seconds"),
     (lambda s: s.push("w", [1], [[1, 2]]), ValueError, "2 floats pushed to table w"),
+    (lambda s: s.push("m", [1, 2, 3], np.ones((2, 3))), thalweg.InputError, "rows of 3 floats pushed to table m, expected rows of 2"),
     (lambda s: s.push("w", [1], None), thalweg.InputError, "gradients of object; expected numbers"),
     (lambda s: s.push("w", [1], [[None]]), thalweg.InputError, "gradients of object; expected numbers"),
     (lambda s: s.push("w", [1], [["x"]]), thalweg.InputError, "gradients of <U1; expected numbers"),
@@ -220,7 +221,7 @@ def test_a_program_s_error_is_raised():
     (lambda s: s.push("w", [1], [[np.nan]]) or s.advance(), RuntimeError, "."),
 ])
 def test_errors(call, error, text):
-    with Job([Table("w"), Table("d", rows=5)]) as job, pytest.raises(error, match=text):
+    with Job([Table("w"), Table("d", rows=5), Table("m", dim=2)]) as job, pytest.raises(error, match=text):
         call(job.store())
 
 

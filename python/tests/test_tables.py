@@ -33,6 +33,37 @@ def test_labels_may_come_apart(table):
         thalweg.train(table.user, table.click)
 
 
+def test_features_may_be_called_as_targets_are(table):
+    features = table.drop(columns="click")
+    expected = thalweg.train(features.rename(columns={"price": "kg", "count": "named"}), table.click, **SAME_CUT)
+    for form in (lambda frame: frame, pyarrow.Table.from_pandas):
+        frame = form(features.rename(columns={"price": "weight", "count": "label"}))
+        for labels in (table.click, table.click.to_numpy(), table.click.rename("weight"), table.click.rename("label")):
+            result = thalweg.train(frame, labels, sample_weight=None, **SAME_CUT)
+            kinds = result.model.options["columns"]
+            assert "weight:num" in kinds and re.search("label:(num|cat)", kinds), kinds
+            assert result.train_loss == pytest.approx(expected.train_loss, rel=0.02)
+            assert len(result.model.predict(frame)) == len(table)
+        weighted = thalweg.train(frame, table.click, sample_weight=np.ones(len(table)), **SAME_CUT)
+        assert weighted.model.digest == thalweg.train(frame, table.click, **SAME_CUT).model.digest
+
+
+def test_labels_that_are_too_few_are_refused_by_name(table):
+    with pytest.raises(thalweg.InputError, match="y: 3999 numbers, expected 4000"):
+        thalweg.train(table.drop(columns="click"), table.click[:-1])
+
+
+def test_a_missing_cell_leaves_the_others_categories(tmp_path):
+    random = np.random.default_rng(2)
+    frame = pandas.DataFrame({"shop": random.integers(-3, 9, 2000)})
+    model = thalweg.train(frame, (frame["shop"] % 2).to_numpy(), columns="shop:cat", epochs=3).model
+    holed = frame.astype(float)
+    holed.loc[1999] = np.nan
+    holed.to_csv(tmp_path / "holed.csv", index=False)
+    for rows in (holed, pyarrow.Table.from_pandas(holed), str(tmp_path / "holed.csv")):
+        np.testing.assert_array_equal(model.predict(rows)[:-1], model.predict(frame)[:-1])
+
+
 def test_columns_are_what_is_said(table, csv):
     columns = "count:cat,mobile:-,price:num"
     of_rows = thalweg.train(table, columns=columns, **SAME_CUT)
@@ -106,6 +137,23 @@ def test_nullable_and_small_types(table):
     frame = table.assign(count=table["count"].astype("Int16"), price=table.price.astype("Float64"),
                          mobile=table.mobile.astype("boolean"), click=table.click.astype(np.uint8))
     assert thalweg.train(frame, **SAME_CUT).model.digest == thalweg.train(table, **SAME_CUT).model.digest
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "UInt64", "Float32", np.float16, np.float32, "int64[pyarrow]"])
+@pytest.mark.parametrize("missing", [False, True], ids=["all there", "some missing"])
+def test_numbers_that_are_categories_are_written_as_in_csv(dtype, missing, tmp_path):
+    random, rows = np.random.default_rng(1), 600
+    numbers = random.integers(1, 10, rows) / (10 if "loat" in str(dtype) else 1)
+    column = pandas.Series(numbers, dtype=np.float64).astype(dtype)
+    if str(dtype) == "UInt64":
+        column += 2**63
+    if missing and isinstance(dtype, str):
+        column[3::7] = pandas.NA
+    frame = pandas.DataFrame({"size": column, "click": (numbers * 10 % 2 > 0.5).astype(int)})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = thalweg.train(frame, columns="size:cat", epochs=3, keep_bad=True, **SAME_CUT).model
+    assert model.digest == thalweg.train(str(tmp_path / "rows.csv"), columns="size:cat", epochs=3, keep_bad=True, **SAME_CUT).model.digest
+    np.testing.assert_array_equal(model.predict(frame), model.predict(str(tmp_path / "rows.csv")))
 
 
 def test_arrow_types_that_are_no_cells():

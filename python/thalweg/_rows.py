@@ -16,6 +16,7 @@ from ._whole import refuse_masked
 FIELDS = "column-fields"  # Name by which a model stores the fields of a matrix's columns.
 COLUMNS = "matrix-columns"  # And the number of these, or ANY.
 ANY = "any"
+NO_COLUMN = "-"  # As a weight_column.
 Files = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
 
@@ -142,7 +143,7 @@ def _checked_fields(fields: Any, columns: int) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.uint32)
 
 
-Column = tuple[str, np.ndarray, Optional[list[str]]]
+Column = tuple[str, np.ndarray, Optional[list[str]], Optional[np.ndarray]]
 
 
 def _pandas_columns(frame: Any) -> list[Column]:
@@ -161,27 +162,55 @@ def _pandas_columns(frame: Any) -> list[Column]:
                              "USAGE")
         if isinstance(dtype, np.dtype) and dtype.kind in "fiu" and dtype.itemsize <= 8:
             values = np.ascontiguousarray(column.to_numpy())
-            columns.append((str(name), values.astype(np.float32) if dtype == np.float16 else values, None))
+            columns.append((str(name), _singles(values) if dtype == np.float16 else values, None, None))
         elif pandas.api.types.is_numeric_dtype(dtype) and not pandas.api.types.is_bool_dtype(dtype):
-            whole = pandas.api.types.is_integer_dtype(dtype) and not column.hasnans
-            values = column.to_numpy(np.int64) if whole else column.to_numpy(np.float64, na_value=np.nan)
-            columns.append((str(name), np.ascontiguousarray(values), None))
+            columns.append((str(name), *_nullable_numbers(column)))
         else:
             try:
                 codes, words = pandas.factorize(column)
             except TypeError:  # Such as cells that are lists.
                 raise InputError(f'column "{name}": of cells that cannot be compared, expected numbers or strings', "USAGE") from None
             codes = np.ascontiguousarray(codes, dtype=np.int64)
-            columns.append((str(name), codes, [str(word) for word in words]))
+            columns.append((str(name), codes, [str(word) for word in words], None))
     return columns
 
 
-def _label_name(labels: Any, names: Iterable[str], wanted: Optional[str], usual: str, argument: str) -> str:
-    name = wanted or getattr(labels, "name", None)
-    name = str(name) if name is not None else usual
-    if name in set(map(str, names)):
+def _singles(halves: np.ndarray) -> np.ndarray:
+    """The numbers that the shortest digits of these say, so that they are written with as many."""
+    distinct, which = np.unique(halves, return_inverse=True)
+    return np.array([float(str(half)) for half in distinct], dtype=np.float32)[which]
+
+
+def _nullable_numbers(column: Any) -> tuple[np.ndarray, None, Optional[np.ndarray]]:
+    """Of a column whose type has a missing cell of its own, so that whole numbers stay whole beside one."""
+    plain = getattr(column.dtype, "numpy_dtype", None)
+    if plain is None or plain.kind not in "iuf" or plain.itemsize > 8:
+        plain = np.dtype(np.float64)
+    missing = column.isna().to_numpy(dtype=bool)
+    values = np.ascontiguousarray(column.to_numpy(plain, na_value=plain.type(0)) if missing.any() else column.to_numpy(plain))
+    values = _singles(values) if plain == np.float16 else values
+    return values, None, np.packbits(~missing, bitorder="little") if missing.any() else None
+
+
+def _is_column(values: np.ndarray, table: Any, name: str) -> bool:
+    """Whether these numbers are that column."""
+    column = table.iloc[:, [str(one) for one in table.columns].index(name)] if _is_pandas(table) else table[name]
+    try:
+        return np.array_equal(np.asarray(column, dtype=np.float32), values)
+    except (TypeError, ValueError):
+        return False
+
+
+def _apart_name(values: np.ndarray, given: Any, table: Any, names: Iterable[str], wanted: Optional[str], usual: str,
+                argument: str) -> str:
+    """What numbers that come apart from the table are called in it: no column that it has."""
+    taken, own = set(map(str, names)), getattr(given, "name", None)
+    name = wanted or (usual if own is None else str(own))
+    if name not in taken:
+        return name
+    if wanted or _is_column(values, table, name):
         raise InputError(f"the table has a column '{name}', and {argument}= is given too; leave out one of them", "USAGE")
-    return name
+    return next(free for free in map("{}.{}".format, itertools.repeat(usual), itertools.count(1)) if free not in taken)
 
 
 def _table(data: Any, labels: Any, weights: Any, options: dict[str, Any]) -> _core.Rows:
@@ -189,11 +218,14 @@ def _table(data: Any, labels: Any, weights: Any, options: dict[str, Any]) -> _co
     for values, option, usual, argument in ((labels, "label_column", "label", "y"),
                                             (weights, "weight_column", "weight", "sample_weight")):
         if values is None:
+            if labels is not None and not options.get(option):
+                options[option] = NO_COLUMN  # Features may be called "weight".
             continue
-        options[option] = _label_name(values, names, options.get(option), usual, argument)
-        more.append((options[option], _numbers(values, argument)))
+        numbers = _numbers(values, argument, len(data) if _is_pandas(data) else None)
+        options[option] = _apart_name(numbers, values, data, names, options.get(option), usual, argument)
+        more.append((options[option], numbers))
     if _is_pandas(data):
-        columns = _pandas_columns(data) + [(name, values, None) for name, values in more]
+        columns = _pandas_columns(data) + [(name, values, None, None) for name, values in more]
         return _core.Rows.table(columns)
     return _core.Rows.arrow(data.__arrow_c_stream__(), more)
 

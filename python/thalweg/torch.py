@@ -167,7 +167,10 @@ def _numpy(tensor: torch.Tensor) -> np.ndarray:
 
 def _rows(tensor: torch.Tensor, count: int) -> np.ndarray:
     rows = _numpy(tensor)
-    return rows.reshape(count, -1) if count else rows
+    width = rows.shape[-1] if rows.ndim > 1 and rows.size != count else -1
+    if width > 0 and rows.size != count * width:
+        raise InputError(f"gradients of shape {tuple(rows.shape)} for {count} ids; expected a row for each id", "USAGE")
+    return rows.reshape(count, width) if count else rows
 
 
 def _ids(ids: torch.Tensor) -> np.ndarray:

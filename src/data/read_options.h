@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "thalweg/ids.h"
@@ -42,6 +43,8 @@ struct RowBounds {
   std::uint32_t entries_most = 0;
   bool any() const { return keys_below != 0 || fields_below != 0 || entries_most != 0; }
 };
+
+inline constexpr std::string_view kNoWeights = "-";  // As a weight_column: no column is one of weights.
 
 struct ReadOptions {
   std::vector<std::string> paths;  // Files, globs, or "-" for standard input.
@@ -83,7 +86,8 @@ struct ReadOptions {
   bool choose_value_scales = false;
   // CSV and JSON lines: what the label is called. Empty: label, target, click, clicked or y.
   std::string label_column;
-  std::string weight_column;    // And the example's weight. Empty: "weight" if there is one.
+  std::string weight_column;  // And the example's weight. Empty: "weight" if there is one.
+  bool names_weights() const { return !weight_column.empty() && weight_column != kNoWeights; }
   RowShuffle shuffle;           // Plain files and rows in memory are read in parts of random order.
   bool look_at_labels = false;  // For DataSet::label_spread().
   bool hash_text = false;  // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.

@@ -42,7 +42,7 @@ constexpr OptionRow kRows[] = {
      .help = "What columns of a CSV file are, or members of JSON lines: [NAME:]label|weight|num|cat|- each, such as user:cat,id:-", .example = "label,num*13,cat*26", .placeholder = "SPEC"},
     {.name = "label-column", .key = "input.label_column", .type = T::kText, .group = kInput, .help = "Name of the label's column in a CSV file, or member of JSON lines", .example = "click",
      .placeholder = "NAME"},
-    {.name = "weight-column", .key = "input.weight_column", .type = T::kText, .group = kInput, .help = "Name of the column of example weights in a CSV file, or member of JSON lines", .example = "weight",
+    {.name = "weight-column", .key = "input.weight_column", .type = T::kText, .group = kInput, .help = "Name of the column of example weights in a CSV file, or member of JSON lines; - is none, not even weight", .example = "weight",
      .placeholder = "NAME"},
     {.name = "raw-values", .key = "input.raw_values", .type = T::kFlag, .group = kInput,
      .help = "Where rows have no columns: values stand as they are; unset scales those of features whose mean size is below 0.001 or above 10, or that are far from 0",

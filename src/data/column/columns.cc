@@ -309,7 +309,21 @@ Key column_salt(std::string_view name) {
   return std::min<Key>(XXH3_64bits(name.data(), name.size()), kReservedKey - 1);
 }
 
+namespace {
+
+// "34.0" is 34: one missing cell has pandas write a column of whole numbers so.
+std::string_view without_zero_fraction(std::string_view cell) {
+  if (!cell.ends_with(".0")) return cell;
+  const std::string_view whole = cell.substr(0, cell.size() - 2);
+  const std::string_view digits = whole.substr(whole.starts_with('-') ? 1 : 0);
+  const bool is_whole = !digits.empty() && digits.find_first_not_of("0123456789") == digits.npos;
+  return is_whole ? whole : cell;
+}
+
+}  // namespace
+
 Key category_key(std::string_view cell, Key salt) {
+  cell = without_zero_fraction(cell);
   return std::min<Key>(XXH3_64bits_withSeed(cell.data(), cell.size(), salt), kReservedKey - 1);
 }
 
@@ -406,7 +420,7 @@ Result<Columns> settle_columns(Columns columns, const std::string& path, const R
   using Naming = std::pair<const std::string&, Kind>;
   for (const auto& [name, kind] :
        {Naming(options.label_column, Kind::kLabel), Naming(options.weight_column, Kind::kWeight)}) {
-    if (!status.ok() || !options.labels_needed || name.empty()) continue;
+    if (!status.ok() || !options.labels_needed || name.empty() || name == kNoWeights) continue;
     ColumnItem item;
     item.name = name, item.kind = kind;
     status = set_kind_by_name(columns, path, item);

@@ -82,7 +82,7 @@ void number_columns(Columns& columns);
 Result<Columns> settle_columns(Columns columns, const std::string& path, const ReadOptions& options);
 
 Key column_salt(std::string_view name);
-// Of a categorical cell of the column with this salt.
+// Of a categorical cell of the column with this salt; 34.0 is 34.
 Key category_key(std::string_view cell, Key salt);
 
 // Of the numeric or categorical column of that name.

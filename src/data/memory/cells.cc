@@ -19,6 +19,11 @@ Cell cell_of_whole(std::int64_t value) { return {.kind = Cell::Kind::kWhole, .wh
 Cell cell_of_real(double value) {
   return {.kind = std::isnan(value) ? Cell::Kind::kMissing : Cell::Kind::kReal, .real = value};
 }
+Cell cell_of_single(float value) {
+  Cell cell = cell_of_real(static_cast<double>(value));
+  cell.single = true;
+  return cell;
+}
 Cell cell_of_text(const char* text, std::size_t size) {
   return {.kind = Cell::Kind::kText, .text = std::string_view(text, size)};
 }
@@ -70,7 +75,7 @@ Cell CellColumn::at(std::size_t row) const {
     case CellType::kU64:
       return {.kind = Cell::Kind::kUnsigned, .positive = element<std::uint64_t>(values, place)};
     case CellType::kF32:
-      return cell_of_real(element<float>(values, place));
+      return cell_of_single(element<float>(values, place));
     case CellType::kF64:
       return cell_of_real(element<double>(values, place));
     case CellType::kText:
@@ -112,7 +117,7 @@ std::string_view cell_text(const Cell& cell, std::string& scratch) {
     case Cell::Kind::kUnsigned:
       return scratch = fmt::format("{}", cell.positive);
     case Cell::Kind::kReal:
-      scratch = fmt::format("{}", cell.real);
+      scratch = cell.single ? fmt::format("{}", static_cast<float>(cell.real)) : fmt::format("{}", cell.real);
       if (scratch.find_first_not_of("-0123456789") == std::string::npos) scratch += ".0";
       return scratch;
   }

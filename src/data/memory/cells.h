@@ -35,6 +35,7 @@ struct Cell {
   std::int64_t whole = 0;      // Also of kBool.
   std::uint64_t positive = 0;  // kUnsigned.
   double real = 0;
+  bool single = false;  // `real` was a float, and has as few digits.
   std::string_view text = {};
 };
 
