@@ -420,6 +420,12 @@ Result<std::unique_ptr<RowReader>> DataSet::reader(ShardId shard, std::uint32_t 
   return std::unique_ptr<RowReader>(new RowReader(shared_from_this(), std::move(*source)));
 }
 
+Result<std::unique_ptr<RowReader>> DataSet::reader_ahead(Reads reads) {
+  auto all = reader(ShardId{0}, 1, 0, reads);
+  if (all) (*all)->counts_apart_ = true;
+  return all;
+}
+
 bool DataSet::may_skip(const std::string& message) {
   const std::uint64_t count = ++skipped_;
   if (count <= kSkippedExamples) {

@@ -90,6 +90,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
     if (hub_) hub_->give_way();
   }
 
+  // Of all rows, for who looks at them before they are learnt: its bad rows are counted apart.
+  Result<std::unique_ptr<RowReader>> reader_ahead(Reads reads = Reads::kAll);
   // The same shard as text.
   Result<std::unique_ptr<BlockSource>> block_source(std::uint32_t shard, std::uint32_t shards,
                                                     std::uint32_t epoch, Reads reads = Reads::kAll);
@@ -210,6 +212,7 @@ class RowReader {
   PassRows pass_rows_;
   std::optional<PassRows> earlier_;  // Of the last whole pass.
   std::uint64_t skips_counted_ = 0;  // Bad rows of this shard that the data set has counted.
+  bool counts_apart_ = false;        // Its bad rows are its own, of which there may be as many.
 };
 
 }  // namespace thalweg

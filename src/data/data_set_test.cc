@@ -272,12 +272,19 @@ TEST(BadRows, SkippedOnesAreCountedUpToALimit) {
     ASSERT_TRUE(reader->rewind().ok());
   }
   EXPECT_EQ(data->skipped_rows(), 2u) << "a row is counted in the first pass only";
+  for (int look = 0; look < 2; ++look) {
+    Batch batch;
+    EXPECT_EQ((*data->reader_ahead())->next(10, batch).value(), 3u);
+  }
+  EXPECT_EQ(data->skipped_rows(), 2u) << "who looks ahead counts apart";
   ASSERT_EQ(data->skipped_examples().size(), 2u);
   EXPECT_NE(data->skipped_examples()[0].find("a:2:1: saw \"bad\""), std::string::npos);
   options.max_bad_rows = 1;
   Batch batch;
+  const auto ahead = (*open_data(options)->reader_ahead())->next(10, batch);
   const Result<std::size_t> rows = open_reader(open_data(options))->next(10, batch);
   ASSERT_FALSE(rows.ok());
+  EXPECT_EQ(ahead.status().message(), rows.status().message());
   EXPECT_NE(rows.status().message().find("a:4:3: saw \"x\""), std::string::npos) << rows.status().message();
   EXPECT_NE(rows.status().message().find("at most 1 may be skipped"), std::string::npos);
 }

@@ -25,7 +25,7 @@ RowReader::~RowReader() = default;
 Status RowReader::skip_bad_row(const RowError& error) {
   const char* const begin = cursor_.p;
   const char* end = line_end(cursor_.p, cursor_.end);
-  const std::uint64_t known = data_->skipped_rows();
+  const std::uint64_t known = counts_apart_ ? rows_skipped_ : data_->skipped_rows();
   const bool counted = ++rows_skipped_ <= skips_counted_;
   std::string message;
   // Finding the line's number costs a pass over the file, so not for each of thousands of bad rows.
@@ -39,13 +39,14 @@ Status RowReader::skip_bad_row(const RowError& error) {
   cursor_.p = end + 1;
   if (counted) return {};
   skips_counted_ = rows_skipped_;
-  if (data_->may_skip(message)) {
+  if (counts_apart_ ? rows_skipped_ <= data_->options_.max_bad_rows : data_->may_skip(message)) {
     if (data_->options_.answer_bad_rows) answer_bad_row({begin, end + 1});
     return {};
   }
   if (data_->options_.max_bad_rows > 0) {
-    message += fmt::format(" (bad row {}, at most {} may be skipped)", data_->skipped_rows(),
-                           data_->options_.max_bad_rows);
+    message +=
+        fmt::format(" (bad row {}, at most {} may be skipped)",
+                    counts_apart_ ? rows_skipped_ : data_->skipped_rows(), data_->options_.max_bad_rows);
   }
   return {Code::kData, std::move(message)};
 }

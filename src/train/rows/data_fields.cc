@@ -7,7 +7,7 @@
 namespace thalweg {
 
 Result<std::uint32_t> count_fields(const std::shared_ptr<DataSet>& data) {
-  auto reader = data->reader(ShardId{0}, 1);
+  auto reader = data->reader_ahead();
   if (!reader) return reader.status();
   Batch batch;
   std::uint32_t fields = 0;
@@ -20,7 +20,7 @@ Result<std::uint32_t> count_fields(const std::shared_ptr<DataSet>& data) {
 }
 
 std::string place_of_field(DataSet& data, std::uint32_t field) {
-  auto reader = data.reader(ShardId{0}, 1);
+  auto reader = data.reader_ahead();
   Batch batch;
   while (reader) {
     const auto rows = (*reader)->next(1, batch);
