@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -115,7 +116,9 @@ def test_training_goes_on_from_a_model(clicks, tmp_path):
     second = thalweg.train(*clicks, init=first.model)
     assert second.train_loss < first.progressive_loss
     first.model.save(tmp_path / "first")
-    assert thalweg.train(*clicks, init=tmp_path / "first").train_loss == second.train_loss
+    by_path = thalweg.train(*clicks, init=tmp_path / "first")
+    assert by_path.train_loss == second.train_loss
+    assert by_path.model.options["matrix-columns"] == first.model.options["matrix-columns"] == "60"
 
 
 def test_training_goes_on_from_weights_alone(clicks, tmp_path):
@@ -132,6 +135,13 @@ def test_training_goes_on_from_weights_alone(clicks, tmp_path):
         thalweg.train(*clicks, init_weights=3)
 
 
+def test_ctrl_c_before_the_first_row_is_not_lost(clicks, tmp_path):
+    dump_svmlight_file(*clicks, str(tmp_path / "train.svm"))
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        thalweg.train("train", from_command=f"sleep 1; cat {tmp_path}/%s.svm", epochs=1)
+
+
 def test_files_that_a_command_knows(clicks, tmp_path):
     dump_svmlight_file(clicks[0][:3000], clicks[1][:3000], str(tmp_path / "train.svm"))
     dump_svmlight_file(clicks[0][3000:], clicks[1][3000:], str(tmp_path / "valid.svm"))
@@ -139,6 +149,65 @@ def test_files_that_a_command_knows(clicks, tmp_path):
     assert result.examples == 6000 and result.epochs[0].held_out.rows == 1000
     with pytest.raises(thalweg.Error, match="absent"):
         thalweg.train("absent", from_command=f"cat {tmp_path}/%s.svm")
+
+
+def test_a_model_whose_files_another_one_has_taken_is_not_taken_for_it(clicks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows, labels = clicks
+    first = thalweg.train(rows, labels, out="model").model
+    expected = first.predict(rows)
+    monkeypatch.chdir("/")
+    first.save(tmp_path / "saved")
+    assert thalweg.Model.load(tmp_path / "saved").digest == first.digest
+    second = thalweg.train(rows, 1 - labels, out=tmp_path / "model").model
+    for use in (lambda: first.save(tmp_path / "again"), lambda: pickle.dumps(first), lambda: thalweg.train(rows, labels, init=first)):
+        with pytest.raises(thalweg.IoError, match=f"has model {second.digest} now, which took the place of this one, {first.digest}"):
+            use()
+    shutil.rmtree(tmp_path / "model")
+    with pytest.raises(thalweg.IoError, match="the files of this model are gone"):
+        first.save(tmp_path / "again")
+    np.testing.assert_array_equal(first.predict(rows), expected)
+    assert not (tmp_path / "again").exists()
+
+
+def test_a_forked_process_leaves_models_where_they_are(clicks):
+    model = thalweg.train(*clicks).model
+    child = os.fork()
+    if child == 0:
+        try:
+            del model
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert pickle.loads(pickle.dumps(model)).digest == model.digest
+
+
+def test_a_model_takes_no_working_directory_s_place(clicks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OSError, match="it is the working directory"):
+        thalweg.train(*clicks, out=".")
+    with pytest.raises(thalweg.InputError, match="out is empty"):
+        thalweg.train(*clicks, out="")
+    assert os.getcwd() == str(tmp_path)
+
+
+@pytest.mark.parametrize("call", ["thalweg.train(x, y, epochs=100000)", "while_true(model.predict, x)", "while_true(store.pull, 'w', [1])"])
+def test_a_program_may_end_while_a_thread_of_it_is_at_work(call):
+    program = f"""
+import threading, time
+import numpy as np, thalweg
+x, y = np.random.default_rng(0).random((20000, 5)), np.arange(20000) % 2
+model = thalweg.train(x, y, keep_bad=True).model
+job = thalweg.Job([thalweg.Table("w", 1)], consistency="async")
+store = job.store(0)
+def while_true(call, *what):
+    while True:
+        call(*what)
+threading.Thread(target=lambda: {call}, daemon=True).start()
+time.sleep(0.3)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_models_are_pickled(clicks):
@@ -266,18 +335,18 @@ def test_other_threads_run_meanwhile(clicks):
     (lambda x, y: thalweg.train(x, y, model="ffm", column_fields=[0] * 20), thalweg.InputError, "each of 60 columns"),
     (lambda x, y: thalweg.train(x, y, valid=[__file__, __file__]), ValueError, "valid: 2 files"),
     (lambda x, y: thalweg.train(x, y, epochs=-1), ValueError, "epochs=-1"),
-    (lambda x, y: thalweg.train(x, y, epochs=0), ValueError, "--epochs 0; expected 1"),
+    (lambda x, y: thalweg.train(x, y, epochs=0), ValueError, "epochs 0; expected 1"),
     (lambda x, y: thalweg.train(x, y, optimizer="best"), ValueError, "'best'"),
     (lambda x, y: thalweg.train(x, y, loss="hinge"), ValueError, "'hinge'; expected"),
     (lambda x, y: thalweg.train(x, y, model="svm"), ValueError, "svm"),
-    (lambda x, y: thalweg.train(x, y, context=64), thalweg.InputError, "--context has no meaning with --model lr"),
+    (lambda x, y: thalweg.train(x, y, context=64), thalweg.InputError, "context has no meaning with model lr"),
     (lambda x, y: thalweg.train(x, y, layers="many"), thalweg.InputError, "layers='many': expected a whole number"),
-    (lambda x, y: thalweg.train(x, y, width=64, heads=2), thalweg.InputError, "--width has no meaning with --model lr"),
+    (lambda x, y: thalweg.train(x, y, width=64, heads=2), thalweg.InputError, "width has no meaning with model lr"),
     (lambda x, y: thalweg.train(x, y, rates=1), TypeError, "no argument 'rates'"),
     (lambda x, y: thalweg.train(x, y, files=["a"]), TypeError, "no argument 'files'"),
     (lambda x, y: thalweg.train(x, y, progress=3), thalweg.InputError, "progress 3: expected True, False or a function"),
     (lambda x, y: thalweg.train(x, y, on_epoch=3), thalweg.InputError, "on_epoch 3: expected a function"),
-    (lambda x, y: thalweg.train(x, y, threads=10**6), thalweg.InputError, "--threads 1000000; expected 0 to 1024"),
+    (lambda x, y: thalweg.train(x, y, threads=10**6), thalweg.InputError, "threads 1000000; expected 0 to 1024"),
     (lambda x, y: thalweg.train(x, y, timeout=float("nan")), thalweg.InputError, "timeout nan: expected seconds"),
     (lambda x, y: thalweg.train(x, y, grace=1e300), thalweg.InputError, "grace 1e.300: expected seconds"),
     (lambda x, y: thalweg.train(x, y + 0j), thalweg.InputError, "y of complex128, expected numbers"),
@@ -416,10 +485,10 @@ def test_sweep_keeps_the_best(clicks, tmp_path):
     matrix, labels = clicks
     swept = thalweg.train(matrix, labels, sweep="rate=0.0001,0.1", valid_part=10, out=tmp_path / "model")
     assert [trial["kept"] for trial in swept.sweep] == [False, True]
-    assert swept.sweep[1]["rate"] == pytest.approx(0.1)
+    assert swept.sweep[1]["rate"] == 0.1
     assert swept.sweep[1]["model_digest"] == swept.model.digest != swept.sweep[0]["model_digest"]
     assert swept.model.digest == thalweg.train(matrix, labels, rate=0.1, valid_part=10).model.digest
-    with pytest.raises(ValueError, match="--valid"):
+    with pytest.raises(ValueError, match="valid"):
         thalweg.train(matrix, labels, sweep="rate=1,2")
 
 

@@ -1,5 +1,14 @@
 """What the library's errors are in Python."""
 
+import re
+
+_FLAG = re.compile(r"(?<![\w/.-])--([a-z][a-z0-9-]*)")
+
+
+def in_python(words: str) -> str:
+    """What the library says, with the program's flags by the names that arguments have here: data_shards for --data-shards."""
+    return _FLAG.sub(lambda flag: flag[1].replace("-", "_"), words)
+
 
 class Error(Exception):
     """Base of this package's errors; `code` is the library's name for what is wrong, such as "DATA"."""
@@ -39,4 +48,4 @@ _OF_CODE = {"USAGE": InputError, "CONFIG": InputError, "DATA": InputError, "IO":
 
 
 def of_code(code: str, message: str) -> Error:
-    return _OF_CODE.get(code, JobError)(message, code)
+    return _OF_CODE.get(code, JobError)(in_python(message), code)

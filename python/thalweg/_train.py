@@ -6,14 +6,14 @@ import dataclasses
 import logging
 import os
 import sys
-import tempfile
 from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _core
-from ._errors import InputError, JobError
-from ._model import Model
+from ._errors import InputError, JobError, in_python
+from ._folder import Folder
+from ._model import Model, stored_options
 from ._rows import ANY, COLUMNS, FIELDS, fields_text, file_names, is_files, is_table, refuse_no_rows, rows_of, width_of
 
 TrainEpoch = _core.TrainEpoch
@@ -150,7 +150,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
 
 def _directory_of(init: Any) -> Any:
     if isinstance(init, Model):
-        return init._directory
+        return os.fspath(init._files())
     return os.fspath(init) if isinstance(init, os.PathLike) else init
 
 
@@ -158,7 +158,7 @@ def _columns_with(width: int, init: Any) -> str:
     """How many columns the model of a matrix will know."""
     if init is None:
         return str(width)
-    before = init.options.get(COLUMNS, ANY) if isinstance(init, Model) else ANY
+    before = (init.options if isinstance(init, Model) else stored_options(init)).get(COLUMNS, ANY)
     return ANY if before == ANY else str(max(width, int(before)))
 
 
@@ -186,19 +186,23 @@ def _held_out(valid: Any, trained: Any, fields: Any, given: dict[str, Any], rows
 def _run(given: dict[str, Any], rows: dict[str, _core.Rows], progress: Any, on_epoch: Any, out: Any) -> TrainResult:
     keep = None
     if out is None:
-        keep = tempfile.TemporaryDirectory(prefix="thalweg-")
+        keep = Folder()
         out = os.path.join(keep.name, "model")
+    if not os.fspath(out):
+        raise InputError("out is empty; expected a directory's name", "USAGE")
     given["out"] = os.fspath(out)
     given = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
-    numbers, stopped = _core.train(given, rows, progress, on_epoch, lambda kind, line: _LOG.log(_LEVELS[kind], "%s", line))
-    for line in numbers.notes:
+    numbers, stopped = _core.train(given, rows, progress, on_epoch, lambda kind, line: _LOG.log(_LEVELS[kind], "%s", in_python(line)))
+    notes, warnings = [in_python(line) for line in numbers.notes], [in_python(line) for line in numbers.warnings]
+    for line in notes:
         _LOG.info("%s", line)
-    for line in numbers.warnings:
+    for line in warnings:
         _LOG.warning("%s", line)
     if numbers.not_kept and not numbers.model:
-        raise JobError(f"{numbers.not_kept}; keep_bad=True returns such a model all the same", "BAD_MODEL")
+        raise JobError(f"{in_python(numbers.not_kept)}; keep_bad=True returns such a model all the same", "BAD_MODEL")
     fields = [field.name for field in dataclasses.fields(TrainResult) if hasattr(numbers, field.name)]
     read = {name: getattr(numbers, name) for name in fields}
+    read["notes"], read["warnings"] = notes, warnings
     read["epochs"] = [epoch for epoch in numbers.epochs if epoch.examples > 0]  # An early end leaves others empty.
     read["sweep"] = [{**trial, "model_digest": f"{trial['model_digest']:016x}"} for trial in numbers.sweep]
     return TrainResult(**{**read, "model": Model(numbers.model, keep), "stopped": stopped})

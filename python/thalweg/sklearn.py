@@ -144,7 +144,7 @@ class LogisticRegression(_Classifier):
     """Linear model for two classes, or for more by softmax.
 
     Parameters are those of thalweg.train: epochs, optimizer ("ftrl", "adagrad", "sgd", ...), rate, l1, l2, batch
-    rows a step, threads; random_state is the seed. What is None is chosen as the program chooses it.
+    rows a step, shuffle ("rows", "blocks" or "off"), threads; random_state is the seed. What is None is chosen as the program chooses it.
     `coef_` and `intercept_` are those of a matrix's columns, of more than two classes a row for each.
     """
 
@@ -152,7 +152,7 @@ class LogisticRegression(_Classifier):
 
     def __init__(self, *, epochs: int = 10, optimizer: Optional[str] = None, rate: Optional[float] = None,
                  l1: Optional[float] = None, l2: Optional[float] = None, batch: Optional[int] = None,
-                 data_shards: Optional[int] = None, threads: Optional[int] = None,
+                 shuffle: str = "rows", data_shards: Optional[int] = None, threads: Optional[int] = None,
                  random_state: Optional[int] = None) -> None:
         self.epochs = epochs
         self.optimizer = optimizer
@@ -160,6 +160,7 @@ class LogisticRegression(_Classifier):
         self.l1 = l1
         self.l2 = l2
         self.batch = batch
+        self.shuffle = shuffle
         self.data_shards = data_shards
         self.threads = threads
         self.random_state = random_state
@@ -209,8 +210,8 @@ class FMClassifier(_Classifier):
     def __init__(self, *, rank: int = 8, epochs: int = 10, optimizer: Optional[str] = None,
                  rate: Optional[float] = None, l1: Optional[float] = None, l2: Optional[float] = None,
                  factor_rate: Optional[float] = None, factor_l2: Optional[float] = None,
-                 init_scale: Optional[float] = None, batch: Optional[int] = None, data_shards: Optional[int] = None,
-                 threads: Optional[int] = None, random_state: Optional[int] = None) -> None:
+                 init_scale: Optional[float] = None, batch: Optional[int] = None, shuffle: str = "rows",
+                 data_shards: Optional[int] = None, threads: Optional[int] = None, random_state: Optional[int] = None) -> None:
         self.rank = rank
         self.epochs = epochs
         self.optimizer = optimizer
@@ -221,6 +222,7 @@ class FMClassifier(_Classifier):
         self.factor_l2 = factor_l2
         self.init_scale = init_scale
         self.batch = batch
+        self.shuffle = shuffle
         self.data_shards = data_shards
         self.threads = threads
         self.random_state = random_state

@@ -187,6 +187,21 @@ TEST_F(Objectives, PairsAreOfLinearModels) {
   EXPECT_NE(refused(options_).message().find("is libsvm"), std::string::npos);
 }
 
+TEST_F(Objectives, SizesAndRatesOfWhatAModelLacksAreRefused) {
+  TrainerOptions options = options_;
+  options.rank = 8;
+  EXPECT_EQ(refused(options).message(), "--rank has no meaning with --model lr, which has no factors");
+  options = options_;
+  options.layer_rate = 0.1f;
+  options.model = "fm";
+  EXPECT_EQ(refused(options).message(),
+            "--layer-rate has no meaning with --model fm, which has no layers above factors");
+  options = options_;
+  options.classes = 3;
+  EXPECT_EQ(refused(options).message(),
+            "--classes has no meaning with --model lr, which is neither dense nor of --loss classes");
+}
+
 TEST_F(Objectives, WhatShapesNetworksOfTextSaysNothingOfOthers) {
   for (const auto& [member, flag] :
        {std::pair(&TrainerOptions::context, "--context"), std::pair(&TrainerOptions::layers, "--layers"),

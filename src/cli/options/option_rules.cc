@@ -61,6 +61,22 @@ std::string named(const Options& options, std::string_view name) {
   return fmt::format("--{}{} ({})", spelling(*row), value, options.place(name));
 }
 
+// Of a rule of kOnlyWith: whether what was chosen gives the option a meaning, as far as it is known here.
+bool has_meaning(const Options& options, const Rule& rule) {
+  const auto choice = options.maybe_choice(rule.other);
+  const bool goes_on = given(options, "init") || given(options, "init-weights");
+  if (!choice || (goes_on && rule.other == "model" && options.origin(rule.other) == Origin::kDefault))
+    return true;
+  const auto words = split(rule.words(), '|');
+  if (std::find(words.begin(), words.end(), choice->word) != words.end()) return true;
+  const auto alternative = rule.or_option.empty() ? std::nullopt : options.maybe_choice(rule.or_option);
+  return alternative && alternative->word == rule.or_word;
+}
+
+bool is_of_other_choice(const Options& options, const Rule& rule) {
+  return options.origin(rule.option) < options.origin(rule.other);
+}
+
 Status check(const Options& options, const Rule& rule) {
   THALWEG_CHECK(find_option(rule.option) != nullptr && find_option(rule.other) != nullptr,
                 "a rule speaks of options in the table");
@@ -73,22 +89,12 @@ Status check(const Options& options, const Rule& rule) {
     case RuleType::kExclusive:
       return given(options, rule.other) ? refuse("cannot be combined with") : ok_status();
     case RuleType::kOnlyWith: {
-      // A weaker origin, say the configuration file, may hold values for other choices.
-      const auto choice = options.maybe_choice(rule.other);
-      const auto words = split(rule.words(), '|');
-      // Which model that one is, is not known here.
-      const bool goes_on = given(options, "init") || given(options, "init-weights");
-      if (goes_on && rule.other == "model" && options.origin(rule.other) == Origin::kDefault)
-        return ok_status();
-      if (!choice || options.origin(rule.option) < options.origin(rule.other)) return ok_status();
-      if (std::find(words.begin(), words.end(), choice->word) != words.end()) return ok_status();
-      const auto alternative = rule.or_option.empty() ? std::nullopt : options.maybe_choice(rule.or_option);
-      if (alternative && alternative->word == rule.or_word) return ok_status();
+      if (has_meaning(options, rule) || is_of_other_choice(options, rule)) return ok_status();
       Status status = refuse("has no meaning with");
       return {status.code(),
               fmt::format(
                   "{}\nhint: --{} is for --{} {}{}", status.message(), spelling(*find_option(rule.option)),
-                  spelling(*find_option(rule.other)), fmt::join(words, " or "),
+                  spelling(*find_option(rule.other)), fmt::join(split(rule.words(), '|'), " or "),
                   rule.or_option.empty() ? "" : fmt::format(" or --{} {}", rule.or_option, rule.or_word))};
     }
     case RuleType::kAtMost: {
@@ -107,6 +113,15 @@ Status check_rules(const Options& options, const CommandLine& line) {
     if (Status status = check(options, rule); !status.ok()) return status;
   }
   return ok_status();
+}
+
+Options without_other_choices(Options options) {
+  for (const Rule& rule : kRules) {
+    if (rule.type != RuleType::kOnlyWith) continue;
+    if (given(options, rule.option) && !has_meaning(options, rule) && is_of_other_choice(options, rule))
+      options.forget(*find_option(rule.option));
+  }
+  return options;
 }
 
 }  // namespace thalweg

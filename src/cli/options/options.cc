@@ -76,4 +76,9 @@ void Options::assign(const OptionRow& row, OptionValue value, Origin origin, std
   entries_[row.name] = {std::move(value), origin, std::move(place)};
 }
 
+void Options::forget(const OptionRow& row) {
+  entries_.erase(row.name);
+  add(row);
+}
+
 }  // namespace thalweg

@@ -55,6 +55,7 @@ class Options {
 
   // Later calls win; callers go from the weakest origin to the strongest.
   void assign(const OptionRow& row, OptionValue value, Origin origin, std::string place);
+  void forget(const OptionRow& row);  // As if nobody had given it.
 
  private:
   struct Entry {

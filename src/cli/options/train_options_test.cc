@@ -45,6 +45,14 @@ TEST_F(TrainOptions, ClicksAreLearntByFtrlAndRatingsByAdagrad) {
   EXPECT_EQ(spec(9, 2, {"--loss", "squared"}).optimizer, RuleKind::kAdagrad);
 }
 
+TEST_F(TrainOptions, AFileMayHoldValuesForOtherChoices) {
+  const std::string config = test_path("other_choices.toml");
+  std::ofstream(config) << "[model]\nrank = 8\n[train]\nlayer_rate = 0.5\n";
+  EXPECT_EQ(spec(9, 2, {"--config", config, "--model", "lr"}).rank, std::nullopt);
+  EXPECT_EQ(spec(9, 2, {"--config", config, "--model", "fm"}).rank, 8u);
+  std::filesystem::remove(config);
+}
+
 TEST_F(TrainOptions, FactorRateFallsWithThePairsOfARow) {
   EXPECT_FLOAT_EQ(spec(9, 1, {"--model", "fm"}).factor_rate.value(), 0.2f);
   EXPECT_FLOAT_EQ(spec(9, 5, {"--model", "fm"}).factor_rate.value(), 0.2f);

@@ -4,6 +4,7 @@
 
 #include "base/rule_fields.h"
 #include "cli/options/input.h"
+#include "cli/options/option_rules.h"
 #include "cli/work/stored_model.h"
 #include "model/loss.h"
 
@@ -80,7 +81,8 @@ void set_input(const Options& options, TrainerOptions& out) {
 
 }  // namespace
 
-TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
+TrainerOptions trainer_options(const Options& all, std::uint64_t memory) {
+  const Options options = without_other_choices(all);
   TrainerOptions out;
   set_input(options, out);
   out.init = options.maybe_text("init").value_or("");

@@ -1,5 +1,6 @@
 #include "train/plan/chosen_options.h"
 
+#include "model/model_kind.h"
 #include "train/plan/algorithm_plan.h"
 
 namespace thalweg {
@@ -8,7 +9,13 @@ TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
   const TrainSpec& spec = plan.spec;
   const ModelSpec& model = spec.model;
   options.model = model.script.empty() ? model.name : model.name + ":" + model.script;
-  options.rank = model.rank;
+  const auto kind = find_kind(model);
+  if (kind && (*kind)->factors) {
+    options.rank = model.rank;
+    options.factor_optimizer = model.factors.kind;
+    options.factor_rate = model.factors.rate;
+    options.factor_l2 = model.factors.l2;
+  }
   if (model.fields != 0) options.fields = model.fields;
   if (model.layers != 0) {
     options.context = model.inputs;
@@ -39,9 +46,6 @@ TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
   options.l1 = model.weights.l1;
   options.l2 = model.weights.l2;
   options.bias_rate = model.bias_rate;
-  options.factor_optimizer = model.factors.kind;
-  options.factor_rate = model.factors.rate;
-  options.factor_l2 = model.factors.l2;
   if (model.layers_rule != RuleSpec()) options.layer_rate = model.layers_rule.rate;
   return options;
 }

@@ -22,11 +22,12 @@ bool is_class_label(float label) { return is_class(label, kClassesMax); }
 
 // Says where the first row is that a model of classes, or a dense one, cannot take.
 Status refuse_row(DataSet& data, bool of_inputs, bool of_classes) {
-  auto reader = data.reader(ShardId{0}, 1);
+  auto reader = data.reader_ahead();
   Batch batch;
   while (reader) {
     const auto rows = (*reader)->next(1, batch);
-    if (!rows || *rows == 0) break;
+    if (!rows) return rows.status();
+    if (*rows == 0) break;
     const std::string place = (*reader)->place_of_last_row();
     const auto wide = std::find_if_not(batch.keys.begin(), batch.keys.end(), is_input);
     if (of_inputs && wide != batch.keys.end()) {
@@ -35,17 +36,18 @@ Status refuse_row(DataSet& data, bool of_inputs, bool of_classes) {
                           *wide, kInputsMax, kHashesInputs)};
     }
     if (!of_classes || is_class_label(batch.labels[0])) continue;
-    return {Code::kData,
-            fmt::format("{}: label {}; expected a class, a whole number from 0\nhint: --loss logistic or "
-                        "squared is for other labels",
-                        place, batch.labels[0])};
+    return {
+        Code::kData,
+        fmt::format("{}: label {}; expected a class, a whole number from 0 to {}\nhint: --loss logistic or "
+                    "squared is for other labels",
+                    place, batch.labels[0], kClassesMax - 1)};
   }
   return {Code::kData, "the training data changed while it was read"};
 }
 
 // One more than the largest feature, of inputs, and label, of classes, of the data.
 Result<Sizes> count_sizes(DataSet& data, bool of_inputs, bool of_classes) {
-  auto reader = data.reader(ShardId{0}, 1);
+  auto reader = data.reader_ahead();
   if (!reader) return reader.status();
   Batch batch;
   Sizes sizes;
@@ -181,11 +183,7 @@ Status choose_classes(const TrainerOptions& options, DataSet* data, TrainSpec& s
   return ok_status();
 }
 
-Status choose_hidden(const TrainerOptions& options, const ModelKind& kind,
-                     std::span<const std::uint32_t> usual, ModelSpec& model) {
-  if (options.hidden && !takes_hidden(kind)) {
-    return {Code::kUsage, fmt::format("--hidden has no meaning with --model {}", kind.name)};
-  }
+Status choose_hidden(const TrainerOptions& options, std::span<const std::uint32_t> usual, ModelSpec& model) {
   for (const std::uint32_t width : options.hidden.value_or(std::vector<std::uint32_t>())) {
     if (width == 0) {
       return {Code::kUsage,
@@ -203,7 +201,7 @@ Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet*
   if (defaults.text == nullptr) {
     if (Status status = choose_sizes(options, data, spec); !status.ok()) return status;
   }
-  if (Status status = choose_hidden(options, kind, defaults.hidden, model); !status.ok()) return status;
+  if (Status status = choose_hidden(options, defaults.hidden, model); !status.ok()) return status;
   spec.batch_rows = options.batch.value_or(defaults.batch);
   model.weights.kind = options.optimizer.value_or(defaults.rule);
   return ok_status();

@@ -19,9 +19,8 @@ Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet*
 // The same of the classes of a sparse model of them.
 Status choose_classes(const TrainerOptions& options, DataSet* data, TrainSpec& spec);
 
-// spec.model's layers between; `usual`: where they are left open. kUsage for a kind that has none.
-Status choose_hidden(const TrainerOptions& options, const ModelKind& kind,
-                     std::span<const std::uint32_t> usual, ModelSpec& model);
+// spec.model's layers between; `usual`: where they are left open.
+Status choose_hidden(const TrainerOptions& options, std::span<const std::uint32_t> usual, ModelSpec& model);
 
 // Of a kind of text: sizes of spec.model, and how its text is read. kUsage for options of rows.
 Status plan_text(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec);

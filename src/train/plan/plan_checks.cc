@@ -90,16 +90,31 @@ Status check_interactions(const TrainerOptions& options, const ModelKind& kind) 
                       kind.name)};
 }
 
-Status check_text_options(const TrainerOptions& options, const ModelKind& kind) {
-  if (kind.dense != nullptr && kind.dense->text != nullptr) return ok_status();
-  const std::pair<bool, const char*> given[] = {{options.context.has_value(), "--context"},
-                                                {options.layers.has_value(), "--layers"},
-                                                {options.width.has_value(), "--width"},
-                                                {options.heads.has_value(), "--heads"}};
-  for (const auto& [is_given, flag] : given) {
-    if (is_given)
+Status check_shape_options(const TrainerOptions& options, const ModelKind& kind, Loss loss) {
+  const bool of_text = kind.dense != nullptr && kind.dense->text != nullptr;
+  const bool has_fields = kind.fields || kind.deep != nullptr;
+  const bool has_classes = kind.dense != nullptr || loss == Loss::kClasses;
+  const struct {
+    bool given, meant;
+    const char *flag, *why;
+  } all[] = {
+      {options.context.has_value(), of_text, "--context", "is not of text"},
+      {options.layers.has_value(), of_text, "--layers", "is not of text"},
+      {options.width.has_value(), of_text, "--width", "is not of text"},
+      {options.heads.has_value(), of_text, "--heads", "is not of text"},
+      {options.hidden.has_value(), takes_hidden(kind), "--hidden", "has no layers to size"},
+      {options.layer_rate.has_value(), kind.deep != nullptr, "--layer-rate", "has no layers above factors"},
+      {options.rank.has_value(), kind.factors, "--rank", "has no factors"},
+      {options.factor_optimizer.has_value(), kind.factors, "--factor-optimizer", "has no factors"},
+      {options.factor_rate.has_value(), kind.factors, "--factor-rate", "has no factors"},
+      {options.factor_l2.has_value(), kind.factors, "--factor-l2", "has no factors"},
+      {options.fields.has_value(), has_fields, "--fields", "has no fields"},
+      {options.inputs.has_value(), kind.dense != nullptr, "--inputs", "is not dense"},
+      {options.classes.has_value(), has_classes, "--classes", "is neither dense nor of --loss classes"}};
+  for (const auto& one : all) {
+    if (one.given && !one.meant)
       return {Code::kUsage,
-              fmt::format("{} has no meaning with --model {}, which is not of text", flag, kind.name)};
+              fmt::format("{} has no meaning with --model {}, which {}", one.flag, kind.name, one.why)};
   }
   return ok_status();
 }

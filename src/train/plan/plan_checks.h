@@ -13,8 +13,8 @@ Status check_numbers(const TrainerOptions& options);
 Status check_rates(const ModelSpec& model);
 // Pairs are features of a linear model's; others have their own of them, or none.
 Status check_interactions(const TrainerOptions& options, const ModelKind& kind);
-// What shapes a network of text says nothing of others.
-Status check_text_options(const TrainerOptions& options, const ModelKind& kind);
+// Sizes and rates of what a model of this kind does not have.
+Status check_shape_options(const TrainerOptions& options, const ModelKind& kind, Loss loss);
 // The loss that the model learns by.
 Status choose_loss(const TrainerOptions& options, const ModelKind& kind, ModelSpec& model);
 

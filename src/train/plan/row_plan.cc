@@ -102,7 +102,7 @@ Status check_named_parts(const DataSet& data) {
   for (const auto& [flag, name] :
        {std::pair<const char*, const std::string&>("label", options.label_column),
         std::pair<const char*, const std::string&>("weight", options.weight_column)}) {
-    if (name.empty()) continue;
+    if (name.empty() || name == kNoWeights) continue;
     return {
         Code::kUsage,
         fmt::format("--{}-column {}: {} is {}, whose rows have no columns of that kind; expected CSV or JSON "
@@ -126,7 +126,7 @@ std::vector<std::string> absent_names(const DataSet& data) {
         fmt::format("{}: no row that was looked at has a value of member \"{}\", which --columns names",
                     data.paths().front(), name));
   }
-  const bool members = data.format().members && !options.weight_column.empty();
+  const bool members = data.format().members && options.names_weights();
   if (members && data.label_spread().rows > 0 && !data.saw_weights()) {
     lines.push_back(
         fmt::format("{}: no row that was looked at has a weight other than 1, which "

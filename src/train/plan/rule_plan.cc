@@ -117,7 +117,7 @@ Status choose_rules(const TrainerOptions& options, const RowsSeen& rows, TrainSp
 Status choose_layers(const TrainerOptions& options, const ModelKind& kind, ModelSpec& model) {
   if (kind.deep == nullptr) return ok_status();
   model.layers_rule = rule(RuleKind::kAdagrad, options.layer_rate.value_or(kind.deep->rate));
-  return choose_hidden(options, kind, kind.deep->hidden, model);
+  return choose_hidden(options, kind.deep->hidden, model);
 }
 
 }  // namespace

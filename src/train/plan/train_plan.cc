@@ -89,7 +89,7 @@ Result<const ModelKind*> plan_model(const TrainerOptions& options, TrainSpec& sp
   if (Status status = choose_loss(options, **kind, model); !status.ok()) return status;
   if (Status status = (*kind)->check ? (*kind)->check(model) : ok_status(); !status.ok()) return status;
   if (Status status = check_interactions(options, **kind); !status.ok()) return status;
-  if (Status status = check_text_options(options, **kind); !status.ok()) return status;
+  if (Status status = check_shape_options(options, **kind, model.loss); !status.ok()) return status;
   model.rank = options.rank.value_or(model.rank);
   model.init_scale = options.init_scale;
   model.seed = options.seed;

@@ -72,7 +72,7 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
 Result<double> mean_entries(const std::shared_ptr<DataSet>& data) {
   constexpr std::size_t kRows = 1024;
   if (!data->seekable()) return data->entries_in_head() > 0 ? data->entries_in_head() : kUnknownEntries;
-  auto reader = data->reader(ShardId{0}, 1, 0, Reads::kBegin);
+  auto reader = data->reader_ahead(Reads::kBegin);
   if (!reader) return reader.status();
   Batch batch;
   const auto rows = (*reader)->next(kRows, batch);

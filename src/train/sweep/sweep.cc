@@ -120,18 +120,14 @@ TrainerOptions at_point(TrainerOptions options, const SweepPoint& point) {
 
 namespace {
 
-// A name that the model and its rules have no use for.
+// A name that the model and its rules have no use for, beside those that no training takes.
 Status check_names(const SweepPoint& point, const ModelSpec& model) {
   const auto kind = find_kind(model);
   if (!kind) return kind.status();
   for (const SweepSetting& setting : point) {
     const std::string& name = setting.name;
-    const bool of_factors = name.starts_with("factor-");
-    const bool of_layers = name.starts_with("layer-"), of_bias = name.starts_with("bias-");
     std::string why;
-    if ((of_factors && !(*kind)->factors) || (of_layers && (*kind)->deep == nullptr))
-      why = fmt::format("--model {} has no {}", model.name, of_factors ? "factors" : "layers above factors");
-    if (of_bias && (*kind)->dense != nullptr)
+    if (name == "bias-rate" && (*kind)->dense != nullptr)
       why = fmt::format("--model {} has one rate for all that it learns", model.name);
     if (name == "l1" && !takes_l1(model.weights.kind) && model.weights.kind != RuleKind::kCustom)
       why = fmt::format("--optimizer {} has no such penalty", rule_name(model.weights.kind));
@@ -158,6 +154,8 @@ ModelSpec with_rates(const SweepPoint& point, ModelSpec model) {
 Status as_swept(const SweepPoint& point, const Status& status) {
   for (const SweepSetting& setting : point) {
     const std::string flag = fmt::format("--{} {}: ", setting.name, setting.value);
+    if (status.message().starts_with(fmt::format("--{} has no meaning ", setting.name)))
+      return {status.code(), "--sweep: " + status.message().substr(2)};
     if (!status.message().starts_with(flag)) continue;
     return {status.code(), fmt::format("--sweep, {}={}: {}", setting.name, setting.value,
                                        status.message().substr(flag.size()))};

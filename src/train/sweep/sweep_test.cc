@@ -56,9 +56,12 @@ TEST_F(Sweep, WhatAModelHasNoUseForIsRefused) {
     return refused(options_).message();
   };
   const auto npos = std::string::npos;
-  EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=1,2;factor-rate=1,2").find("--model lr has no factors"), npos);
-  EXPECT_NE(why("fm", RuleKind::kFtrl, "layer-rate=1,2").find("--model fm has no layers above factors"),
+  EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=1,2;factor-rate=1,2")
+                .find("--sweep: factor-rate has no meaning with --model lr, which has no factors"),
             npos);
+  EXPECT_NE(
+      why("fm", RuleKind::kFtrl, "layer-rate=1,2").find("--sweep: layer-rate has no meaning with --model fm"),
+      npos);
   EXPECT_NE(why("lr", RuleKind::kAdam, "l1=1,2").find("--optimizer adam has no such penalty"), npos);
   EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=0,1").find("--sweep, rate=0: ftrl divides by it"), npos);
   EXPECT_NE(why("lr", RuleKind::kFtrl, "rate=1,0").find("--sweep, rate=0: ftrl divides"), npos);

@@ -175,7 +175,6 @@ Status WarmStart::settle_sizes(TrainerOptions& options) const {
                           settle_size("--width", options.width, model.width),
                           settle_size("--heads", options.heads, model.heads)});
   }
-  if (!(*found)->factors) settle_number(options.rank, model.rank);
   const bool fields = (*found)->fields || (*found)->deep != nullptr;
   if (fields && model.fields == 0 && options.fields)
     return differs("--fields", std::to_string(*options.fields), "no fields");
