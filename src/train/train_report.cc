@@ -53,6 +53,7 @@ bool decode(std::string_view text, Loss loss, TrainReport& out) {
   Reader in(std::as_bytes(std::span(text)));
   out.sum.loss = in.get<double>();
   out.sum.weight = in.get<double>();
+  out.sum.rows = in.get<std::uint64_t>();
   out.pass_rows = in.get<std::uint64_t>();
   out.skipped_rows = in.get<std::uint64_t>();
   out.fraction_done = in.get<float>();
@@ -93,6 +94,7 @@ std::string to_text(const TrainReport& report) {
   out.put(Begin::kReport)
       .put(report.sum.loss)
       .put(report.sum.weight)
+      .put(report.sum.rows)
       .put(report.pass_rows)
       .put(report.skipped_rows)
       .put(report.fraction_done)
@@ -149,9 +151,9 @@ TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards
       trained_text_(shards),
       scored_text_(shards) {}
 
-void TrainMonitor::Epoch::add_sample(const TrainReport& report, std::uint64_t fresh_rows) {
+void TrainMonitor::Epoch::add_sample(const TrainReport& report) {
   if (is_of_score(loss)) return sampled.add(report.scores, report.labels, report.weights);
-  sampled.add_classes({report.sum.loss, report.sum.weight, fresh_rows}, {}, {});
+  sampled.add_classes(report.sum, {}, {});
 }
 
 LossSum TrainMonitor::Epoch::trained() const {
@@ -260,7 +262,7 @@ void TrainMonitor::add_one(ShardId shard, ReportId id, const TrainReport& report
   for (std::size_t i = 0; i < report.scores.size(); ++i) {
     sampled_.add(report.scores[i], report.labels[i] > 0, weight(i));
   }
-  if (report.fraction_done < 0 || report.fraction_done > 0.5f) epoch.add_sample(report, fresh.rows);
+  if (report.fraction_done < 0 || report.fraction_done > 0.5f) epoch.add_sample(report);
   epoch.train[shard.value] += report.sum;
   epoch.rows += fresh.rows;
   epoch.steps = std::max(epoch.steps, id.index);

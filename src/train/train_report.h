@@ -115,7 +115,7 @@ class TrainMonitor {
   struct Epoch {
     Epoch(Loss of, std::size_t shards)
         : loss(of), train(shards), metrics(shards, MetricSums(of)), sampled(of) {}
-    void add_sample(const TrainReport& report, std::uint64_t fresh_rows);
+    void add_sample(const TrainReport& report);
     LossSum trained() const;
     MetricSums::Sums held_out() const;
     Loss loss;

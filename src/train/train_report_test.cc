@@ -87,7 +87,9 @@ TEST(TrainMonitor, MeasuresASampleOfTheRowsOfAPassesLatterHalf) {
 TEST(TrainMonitor, OfClassesMeasuresAllRowsOfAPassesLatterHalf) {
   TrainMonitor monitor(Loss::kClasses, 1, 1);
   EXPECT_TRUE(monitor.add(ShardId{0}, {0, 8}, to_text(training(500, 10, 0.4f))));
-  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 16}, to_text(training(5, 20, 1.0f))));
+  TrainReport second = training(5, 10, 1.0f);
+  second.pass_rows = 25;  // Of which 5 were learnt before, by whoever took the checkpoint.
+  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 16}, to_text(second)));
   const EpochNumbers pass = monitor.epoch_numbers(0);
   EXPECT_EQ(pass.sampled.sums.rows, 10u);
   EXPECT_DOUBLE_EQ(pass.sampled.sums.loss, 5);
