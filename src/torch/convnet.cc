@@ -1,4 +1,5 @@
 // Two convolutions of 3 x 3, each with a rectifier and pooling by 2, then a hidden layer of 128.
+#include <algorithm>
 #include <cmath>
 
 #include "torch/network.h"
@@ -30,6 +31,11 @@ class Convnet final : public Network {
     h = at::max_pool2d(at::relu(at::conv2d(h, p[2], p[3], 1, 1)), 2);
     h = at::relu(at::linear(h.flatten(1), p[4], p[5]));
     return at::linear(h, p[6], p[7]);
+  }
+  // As many as take the room of 256 images of 28 x 28, at 200 KB each.
+  std::size_t rows_at_once() const override {
+    constexpr std::int64_t kPixels = std::int64_t{256} * 28 * 28, kMost = 256;
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(kPixels / (side_ * side_), 1, kMost));
   }
 
  private:

@@ -29,7 +29,7 @@ class Network {
   virtual std::span<const float> initial(std::size_t /*parameter*/) const { return {}; }
   // The loss of each row, of forward()'s outputs and f32 [rows] labels; undefined: as ModelSpec::loss has it.
   virtual at::Tensor losses(const at::Tensor& /*outputs*/, const at::Tensor& /*labels*/) const { return {}; }
-  // Rows that are computed on together, which bounds what lies between layers: 200 KB a row of a convnet.
+  // Rows that are computed on together, which bounds what lies between layers.
   virtual std::size_t rows_at_once() const { return 256; }
 };
 

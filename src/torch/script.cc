@@ -118,7 +118,8 @@ class Script final : public Network {
 };
 
 Status check_parameters(const ModelSpec& spec, const std::vector<ScriptParameter>& parameters) {
-  if (parameters.empty()) return refuse(spec, "it has no parameters that want gradients");
+  if (parameters.empty())
+    return refuse(spec, "it has no parameters that want gradients, as one that was frozen");
   for (const ScriptParameter& parameter : parameters) {
     const at::Tensor& values = parameter.initial;
     if (values.scalar_type() == at::kFloat && values.numel() > 0 && values.device().is_cpu()) continue;
@@ -155,7 +156,9 @@ Status check_script(const ModelSpec& spec) {
     if (spec.inputs != 0) try_rows(spec, Script(spec, module));
     return ok_status();
   } catch (const std::exception& error) {
-    return refuse(spec, "cannot be used as a TorchScript module: " + torch_error_line(error));
+    return refuse(
+        spec, "cannot be used as a TorchScript module: " + torch_error_line(error) +
+                  "\nhint: torch.jit.script(module).save(FILE) writes one; what torch.save() writes is none");
   }
 }
 

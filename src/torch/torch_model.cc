@@ -70,8 +70,11 @@ class TorchModel final : public Model {
       return compute();
     } catch (const std::exception& error) {
       const std::string name = spec_.script.empty() ? "model " + spec_.name : spec_.script;
-      failure_ = {Code::kUsage, name + ": it fails on a batch of " + std::to_string(batch.size()) +
-                                    " rows: " + torch_error_line(error)};
+      const std::string why = torch_error_line(error);
+      const bool lacks_memory = why.find("can't allocate memory") != why.npos;
+      failure_ = {lacks_memory ? Code::kIo : Code::kUsage,
+                  name + ": it fails on a batch of " + std::to_string(batch.size()) + " rows: " + why +
+                      (lacks_memory ? "\nhint: lower --batch, --context or the model's sizes" : "")};
       return {.loss = std::numeric_limits<double>::quiet_NaN()};
     }
   }
@@ -80,8 +83,9 @@ class TorchModel final : public Model {
                 const GradientReady& ready);
   at::Tensor inputs_of(const LocalBatch& batch, RowRange range);
   std::vector<at::Tensor> tensors_over(TableRows rows) const;
-  at::Tensor row_losses(const at::Tensor& outputs, const at::Tensor& inputs, const LocalBatch& batch,
-                        RowRange range) const;
+  at::Tensor told_losses(const at::Tensor& outputs, const at::Tensor& inputs, const LocalBatch& batch,
+                         RowRange range) const;
+  at::Tensor own_losses(const at::Tensor& outputs, const LocalBatch& batch, RowRange range) const;
   at::Tensor byte_losses(const at::Tensor& outputs, const at::Tensor& inputs, const at::Tensor& last) const;
   Status validate_text(const Batch& batch, std::size_t row) const;
   void take(const at::Tensor& outputs, const at::Tensor& losses, const LocalBatch& batch, RowRange range,
@@ -134,20 +138,25 @@ std::vector<at::Tensor> TorchModel::tensors_over(TableRows rows) const {
   return out;
 }
 
-// Of each row, times its weight.
-at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const at::Tensor& inputs,
-                                  const LocalBatch& batch, RowRange range) const {
-  const at::Tensor targets = tensor_over(range.of(batch.rows().labels), {range.count()});
-  at::Tensor losses = network_->losses(outputs, targets);
-  if (losses.defined()) {
-    // The network's own.
-  } else if (spec_.loss == Loss::kBytes) {
-    losses = byte_losses(outputs, inputs, targets);
-  } else {
-    losses = losses_of(spec_.loss, outputs, targets);
-  }
+at::Tensor weighted(const at::Tensor& losses, const LocalBatch& batch, RowRange range) {
   const std::vector<float>& weights = batch.rows().weights;
   return weights.empty() ? losses : losses * tensor_over(range.of(weights), {range.count()});
+}
+
+// By the loss that the model's figures are named after: of each row, times its weight.
+at::Tensor TorchModel::told_losses(const at::Tensor& outputs, const at::Tensor& inputs,
+                                   const LocalBatch& batch, RowRange range) const {
+  const at::Tensor targets = tensor_over(range.of(batch.rows().labels), {range.count()});
+  return weighted(spec_.loss == Loss::kBytes ? byte_losses(outputs, inputs, targets)
+                                             : losses_of(spec_.loss, outputs, targets),
+                  batch, range);
+}
+
+// By the network's own, which it then learns by; undefined where it has none.
+at::Tensor TorchModel::own_losses(const at::Tensor& outputs, const LocalBatch& batch, RowRange range) const {
+  const at::Tensor losses =
+      network_->losses(outputs, tensor_over(range.of(batch.rows().labels), {range.count()}));
+  return losses.defined() ? weighted(losses, batch, range) : losses;
 }
 
 // Each byte of a row is what follows the one before; `last` are those that follow the rows.
@@ -187,7 +196,7 @@ LossSum TorchModel::measure(const LocalBatch& batch, TableRows rows, std::span<f
   for (const RowRange range : RowRange::cut(batch.size(), network_->rows_at_once())) {
     const at::Tensor inputs = inputs_of(batch, range);
     const at::Tensor outputs = network_->forward(parameters, inputs);
-    take(outputs, row_losses(outputs, inputs, batch, range), batch, range, scores, sum);
+    take(outputs, told_losses(outputs, inputs, batch, range), batch, range, scores, sum);
   }
   return sum;
 }
@@ -256,15 +265,17 @@ LossSum TorchModel::learn(const LocalBatch& batch, TableRows rows, std::span<flo
   for (const RowRange range : RowRange::cut(batch.size(), network_->rows_at_once())) {
     const at::Tensor inputs = inputs_of(batch, range);
     const at::Tensor outputs = network_->forward(parameters, inputs);
-    const at::Tensor losses = row_losses(outputs, inputs, batch, range);
-    take(outputs.detach(), losses.detach(), batch, range, scores, sum);
-    if (!std::isfinite(sum.loss)) return sum;
+    const at::Tensor own = own_losses(outputs, batch, range);
+    const at::Tensor measured = told_losses(own.defined() ? outputs.detach() : outputs, inputs, batch, range);
+    take(outputs.detach(), measured.detach(), batch, range, scores, sum);
+    const at::Tensor losses = (own.defined() ? own : measured).sum();
+    if (!std::isfinite(sum.loss) || !std::isfinite(losses.item<float>())) return sum;
     std::vector<std::shared_ptr<torch::autograd::Node>> adders;  // Parameters do not own theirs.
     for (std::size_t t = 0; range.end == batch.size() && t < parameters.size(); ++t) {
       adders.push_back(torch::autograd::impl::grad_accumulator(parameters[t]));
       adders.back()->add_post_hook(std::make_unique<GradientAdded>([&tell, t] { tell(t); }));
     }
-    losses.sum().backward();
+    losses.backward();
   }
   for (std::size_t t = 0; t < parameters.size(); ++t) {
     THALWEG_CHECK(parameters[t].grad().data_ptr() == grads[t].data(),

@@ -32,6 +32,10 @@ const Kind kKinds[] = {
      .outputs = 1,
      .loss = "    far = torch.abs(scores - labels)\n"
              "    return torch.where(far < 1, far * far / 2, far - 0.5)\n"},
+    {.name = "line", .outputs = 1},
+    {.name = "hundredfold",
+     .loss = "    of_class = torch.log_softmax(scores, 1)\n"
+             "    return 100 * torch.nll_loss(of_class, labels.long(), None, 0)\n"},
     {.name = "wrong", .outputs = 2},
     {.name = "frozen"},
     {.name = "gained", .forward = "self.layer.forward(x) * self.gain"},

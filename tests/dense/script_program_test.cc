@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -98,6 +99,20 @@ TEST_F(ScriptProgram, UsesTheModulesOwnLoss) {
   const json own = told(squared);
   EXPECT_LT(own["valid_rmse"], 0.75);
   EXPECT_LT(own["train_loss"], 0.3);
+  EXPECT_NE(told(train("line") + "--loss squared --rate 0.02 --epochs 4 ")["model_digest"],
+            own["model_digest"]);
+}
+
+// logloss is that of the scores, whatever the module learns by.
+TEST_F(ScriptProgram, FiguresAreOfTheLossThatTheyAreNamedAfter) {
+  const std::string still = "--epochs 1 --rate 0 --optimizer sgd --out " + in_quotes(folder_ / "model");
+  for (const char* kind : {"linear", "hundredfold"}) {
+    const json figures = told(train(kind) + still);
+    EXPECT_NEAR(figures["valid_logloss"].get<double>(), std::log(3), 0.2) << kind;
+    EXPECT_NEAR(figures["train_logloss"].get<double>(), std::log(3), 0.2) << kind;
+    const json measured = told("eval --model " + in_quotes(folder_ / "model") + " " + in_quotes(rows_));
+    EXPECT_NEAR(measured["logloss"].get<double>(), std::log(3), 0.2) << kind;
+  }
 }
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
