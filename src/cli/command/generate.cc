@@ -52,7 +52,8 @@ Status run_generate(const Options& options, Output& out) {
   if (!predictor) return predictor.status();
   const std::string prompt = options.maybe_text("prompt").value_or("\n");
   const double temperature = options.real("temperature");
-  Random random(static_cast<std::uint64_t>(options.integer("seed")));
+  // Seeds that follow each other begin one behind the other in the same draws, unless they are split off.
+  Random random = Random(static_cast<std::uint64_t>(options.integer("seed"))).split(0);
   Predictor::Scratch scratch(*predictor);
   std::string text = prompt;
   if (options.has("prompt") && !out.style().json) out.text(prompt);
