@@ -75,6 +75,49 @@ TEST_F(NumberScale, AModelKnowsItsScales) {
   EXPECT_GT(scores[0], scores[1] + 0.1f) << "a row alone is scaled as the rows were that were learnt from";
 }
 
+// Numbers far from 0 that differ little, such as years or prices of houses.
+TEST_F(NumberScale, LabelsFarFromZeroAreLearntFromTheirMean) {
+  double least = 0;
+  for (const double up : {0.0, 1e4, 1e5}) {
+    Random random(13);
+    std::string text = "x,label\n";
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      const double x = random.normal();
+      text += fmt::format("{:.4f},{:.4f}\n", x, up + 4 * x + 0.5 * random.normal());
+    }
+    options_.files = {folder_.write("far.csv", text)};
+    options_.loss = Loss::kSquared;
+    options_.epochs = 10;
+    const TrainResult trained = run(options_);
+    ASSERT_TRUE(trained.complete) << trained.status.message();
+    const double rmse = trained.epochs.back().held_out->metrics.at("rmse");
+    if (least == 0) least = rmse;
+    EXPECT_LT(rmse, 1.1 * least) << up;
+  }
+  EXPECT_LT(least, 1);
+}
+
+// Of an hour, in seconds since 1970: floats tell 28 moments of it apart.
+TEST_F(NumberScale, MomentsOfAnHourAreToldApart) {
+  Random random(12);
+  std::string table = "when,click\n", entries;
+  for (std::uint32_t row = 0; row < kRows; ++row) {
+    const double second = 3600 * random.unit();
+    const bool click = random.chance(second > 1800 ? 0.9 : 0.1);
+    const std::string when = fmt::format("{:.3f}", 1.7e9 + second);
+    table += fmt::format("{},{}\n", when, click ? 1 : 0);
+    entries += fmt::format("{} 1:{}\n", click ? 1 : 0, when);
+  }
+  options_.epochs = 5;
+  for (const std::string& path : {folder_.write("hour.csv", table), folder_.write("hour.svm", entries)}) {
+    options_.files = {path};
+    const TrainResult trained = run(options_);
+    ASSERT_TRUE(trained.complete) << trained.status.message();
+    EXPECT_GT(trained.epochs.back().held_out->auc, 0.88) << path;
+    EXPECT_LT(trained.epochs.back().held_out->logloss, 0.5) << path;
+  }
+}
+
 // Features 1 and 2 of libsvm as price and age, the first in units of 1 / times and as many letters.
 std::string indexed_prices(double times, int decimals) {
   Random random(11);

@@ -127,7 +127,7 @@ NumberForm form_for(const CellSample& sample, Shape shape) {
   double size = mean_size(numbers, shape);
   if (shape == Shape::kLinear && sample.distinct > 2 &&
       are_far_from_zero(moments.mean(), moments.standard_deviation())) {
-    form.offset = rounded_to_digits(moments.mean(), kOffsetDigits);
+    form.offset = offset_of(moments.mean(), moments.standard_deviation());
     size = moments.standard_deviation();
   }
   const float scale = rounded_to_digits(size, kScaleDigits);

@@ -63,9 +63,16 @@ bool parse_offset_and_scale(std::string_view text, NumberForm& form) {
 
 bool are_far_from_zero(double mean, double standard_deviation) {
   constexpr double kDeviations = 1;
-  constexpr double kRounding = 1e-6;  // Of floats: what differs by no more is one number.
+  constexpr double kRounding = 2e-7;  // Of floats: what differs by no more is one number.
   const double distance = std::abs(mean);
   return distance > kDeviations * standard_deviation && standard_deviation > kRounding * distance;
+}
+
+float offset_of(double mean, double standard_deviation) {
+  constexpr int kFewDigits = 6, kAllDigits = 9;  // Of a float.
+  constexpr double kFar = 1e4;                   // Of which fewer digits would miss the numbers.
+  const bool far = std::abs(mean) > kFar * standard_deviation;
+  return rounded_to_digits(mean, far ? kAllDigits : kFewDigits);
 }
 
 float rounded_to_digits(double value, int digits) {

@@ -26,8 +26,10 @@ std::string offset_and_scale_text(const NumberForm& form);
 // Numbers that are so far from 0 beside how much they differ that they are learnt from their mean: times a
 // weight they would tell little but that they are there.
 bool are_far_from_zero(double mean, double standard_deviation);
-// Of an offset and a scale: the same numbers in another unit have the same digits.
-inline constexpr int kOffsetDigits = 6, kScaleDigits = 3;
+// What such numbers are learnt from: their mean, to as many digits as tell them apart.
+float offset_of(double mean, double standard_deviation);
+// Of a scale: the same numbers in another unit have the same digits.
+inline constexpr int kScaleDigits = 3;
 // To so many decimal digits; 0 if that is not finite.
 float rounded_to_digits(double value, int digits);
 

@@ -19,13 +19,20 @@ double times_usual(double size) {
   return static_cast<double>(rounded_to_digits(size, kDigits));
 }
 
+// Of the mean: what is left out is little beside how much labels differ.
+int digits_of_mean(const LabelSpread& labels) {
+  constexpr int kUsual = 3, kMost = 9;  // Of a float.
+  if (labels.deviation <= 0 || std::abs(labels.mean) <= 10 * labels.deviation) return kUsual;
+  const double more = std::ceil(std::log10(std::abs(labels.mean) / (10 * labels.deviation)));
+  return std::min(kMost, kUsual + static_cast<int>(more));
+}
+
 }  // namespace
 
 LabelSize label_size(const LabelSpread& labels) {
-  constexpr int kDigits = 3;
   const bool from_zero = times_usual(std::max(std::abs(labels.mean), labels.deviation)) == 1;
   return {times_usual(labels.deviation),
-          from_zero ? 0 : static_cast<double>(rounded_to_digits(labels.mean, kDigits))};
+          from_zero ? 0 : static_cast<double>(rounded_to_digits(labels.mean, digits_of_mean(labels)))};
 }
 
 std::optional<float> log_odds(const LabelSpread& labels) {
