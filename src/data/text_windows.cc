@@ -79,6 +79,7 @@ Status TextRows::load() {
 }
 
 Status TextRows::cut() {
+  if (text_.empty()) return {Code::kData, path_ + ": is empty; expected text"};
   std::size_t begin = 0, end = text_.size();
   if (windows_.part != Part::kAll) {
     const std::size_t split = end - end / windows_.parts;

@@ -10,6 +10,7 @@
 #include "client/job/node_options.h"
 #include "client/job/remote_cluster.h"
 #include "data/column/columns.h"
+#include "data/idx.h"
 #include "data/input_words.h"
 #include "net/socket/address.h"
 #include "net/system_disk.h"
@@ -56,7 +57,8 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   spec->train.from_command = spec->valid.from_command = node_.more.from_command;
   spec->train.command_timeout = spec->valid.command_timeout = node_.more.command_timeout;
   spec->model.kinds = node_.more.models;
-  const auto& paths = node_.files;
+  const auto images = node_.files.size() == 1 ? find_images(node_.files.front()) : std::nullopt;
+  const auto paths = images ? std::vector{images->train} : node_.files;
   const std::string told = spec->train.columns;
   spec->train.guess_members = spec->train.paths.empty() && !spec->loads;  // Else the scheduler has looked.
   if (!paths.empty()) spec->train.paths = paths;

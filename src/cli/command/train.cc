@@ -63,6 +63,8 @@ Status check_sweep_alone(const Options& options) {
                                       setting.name, value_text(options.value(setting.name)),
                                       options.place(setting.name), *sweep, setting.name)};
   }
+  if (options.has("run-dir"))
+    return {Code::kUsage, "--run-dir is of one training, and --sweep of several; expected one of the two"};
   return ok_status();
 }
 

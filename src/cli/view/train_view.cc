@@ -155,7 +155,6 @@ class TrainView {
   Trainer* trainer_ = nullptr;
   const std::atomic<bool>* interrupted_ = nullptr;
   bool closing_ = false;
-  bool told_ = false;  // Of an epoch.
   Instant nag_at_ = Instant{} + kNagEvery;
 };
 
@@ -212,8 +211,7 @@ void TrainView::show(const TrainEpoch& epoch) {
   if (record_) record_->add(epoch.seconds, line_of(epoch, loss_));
   const Metric& judge = judging_metric(loss_);
   std::string line = fmt::format("epoch {}/{}  {} examples", epoch.number, epochs_, epoch.examples);
-  const bool resumed = !std::exchange(told_, true) && (epoch.number > 1 || may_resume_);
-  if (!resumed || !std::isnan(epoch.train_loss))  // Else all of this pass was learnt before.
+  if (!may_resume_ || !std::isnan(epoch.train_loss))  // Else all of this pass was learnt before.
     line += fmt::format("  train {} {:.5f}", judge.name, judge.of_mean_loss(epoch.train_loss));
   std::string_view rows = "held-out ";
   for (const Metric* metric : metrics_) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
@@ -86,11 +87,14 @@ Result<std::vector<double>> numbers_of(std::string_view line, const std::string&
 
 Result<MixingMatrix> from_file(const std::string& path, std::uint32_t size) {
   std::ifstream file(path);
-  if (!file) {
-    return Status(Code::kUsage,
-                  fmt::format("graph {}: no such graph, and no file of that name; expected ring, "
-                              "torus, exponential, complete or a file",
-                              path));
+  std::error_code error;
+  const bool directory = std::filesystem::is_directory(path, error);
+  if (!file || directory) {
+    return Status(
+        Code::kUsage,
+        fmt::format("graph {}: no such graph, and {}; expected ring, torus, exponential, complete or a "
+                    "file",
+                    path, directory ? "a directory" : "no file of that name"));
   }
   MixingMatrix matrix{size, {}};
   std::string line;
@@ -157,7 +161,8 @@ Result<MixingMatrix> mixing_matrix(std::string_view graph, std::uint32_t size) {
   }
   auto matrix = made(graph, size);
   if (!matrix) return matrix;
-  if (Status status = check(*matrix); !status.ok()) return status;
+  if (Status status = check(*matrix); !status.ok())
+    return Status(status.code(), fmt::format("{}: {}", graph, status.message()));
   return matrix;
 }
 

@@ -86,6 +86,9 @@ TEST(Mixing, WhatIsNoMixingMatrixIsRefusedWithTheReason) {
   refused("0.5 0.5\n0.5\n", 2, ":2: 1 numbers; expected 2");
   refused("0.5 x\n", 2, ":1: 'x");
   EXPECT_FALSE(mixing_matrix("rign", 4));
+  const TemporaryFolder folder;
+  EXPECT_NE(mixing_matrix(folder / "", 4).status().message().find("no such graph, and a directory"),
+            std::string::npos);
   EXPECT_FALSE(mixing_matrix("ring", 5000));
   EXPECT_TRUE(mixing_of("0.5, 0.5\n\n0.5\t0.5\n", 2));
 }

@@ -113,7 +113,8 @@ const Setting* setting_at(std::string_view place) {
 
 // What is chosen for another setting where nobody says it, so that it differs wherever that does.
 bool follows(const Setting* setting) {
-  constexpr std::string_view kChosen[] = {"", "--bias-rate", "--inputs", "--classes", "--fields"};
+  constexpr std::string_view kChosen[] = {"",         "--bias-rate",   "--inputs",          "--classes",
+                                          "--fields", "--factor-rate", "--factor-optimizer"};
   return setting != nullptr && std::ranges::find(kChosen, setting->flag) != std::end(kChosen);
 }
 
