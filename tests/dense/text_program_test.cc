@@ -164,7 +164,7 @@ TEST_F(TextProgram, WrongInputHasOneClearError) {
   refused(gpt + "--heads 256 " + file, 2, "--heads 256; expected 1 to 128");
   refused(gpt + tiny, 4, "5 bytes to learn from; expected more than the 128 of --context");
   refused(gpt + "--context 700 " + file, 4, "600 bytes to hold out; expected more than the 700 of --context");
-  refused(gpt + in_quotes(folder_.write("empty.txt", "")), 4, "0 bytes to learn from; expected more than");
+  refused(gpt + in_quotes(folder_.write("empty.txt", "")), 4, "empty.txt: is empty; expected text");
   refused(gpt + "--format csv " + file, 2, "--format has no meaning with --model gpt");
   refused(gpt + "--inputs 3 " + file, 2, "--inputs has no meaning with --model gpt");
   refused(gpt + "--loss classes " + file, 2, "--loss has no meaning with --model gpt");
