@@ -21,7 +21,7 @@ using Kind = Column::Kind;
 using Shape = NumberForm::Shape;
 using Seen = CellSample::Seen;
 
-bool read_number(std::string_view cell, float& value) {
+bool read_number(std::string_view cell, double& value) {
   return parse_real(cell.data(), cell.data() + cell.size(), value) == cell.data() + cell.size();
 }
 
@@ -35,7 +35,7 @@ void add_number(double v, Shape shape, CellSample& sample) {
 }
 
 // A cell that is not missing, and the number that it is.
-void add_cell(std::string_view cell, std::optional<float> number, double label, Shape shape,
+void add_cell(std::string_view cell, std::optional<double> number, double label, Shape shape,
               CellSample& sample) {
   Seen seen{XXH3_64bits(cell.data(), cell.size()), std::nan(""), label};
   if (number) {
@@ -49,13 +49,13 @@ void take_cell(std::string_view cell, double label, Shape shape, CellSample& sam
   ++sample.rows;
   cell = trimmed(cell);
   if (cell.empty() || says_missing(cell)) return;
-  float value = 0;
+  double value = 0;
   const bool number = read_number(cell, value);
   add_cell(cell, number ? std::optional(value) : std::nullopt, label, shape, sample);
 }
 
 double label_of(std::string_view cell) {
-  float value = 0;
+  double value = 0;
   cell = trimmed(cell);
   if (!cell.empty() && read_number(cell, value)) return value;
   return truth_of(cell).value_or(0.0f);
@@ -148,8 +148,8 @@ class MemberSampler {
     met.array = met.array || s.in_array;
     if (met.array || met.row == rows_) return;
     met.row = rows_;
-    std::optional<float> number;
-    float value = 0;
+    std::optional<double> number;
+    double value = 0;
     if (s.kind == JsonScalar::Kind::kNumber && read_number(s.text, value)) number = value;
     add_cell(s.text, number, label, members_.list[place->second].number.shape, met.sample);
   }

@@ -126,7 +126,7 @@ NumberForm form_for(const CellSample& sample, Shape shape) {
   for (const double number : numbers) moments.add(number);
   double size = mean_size(numbers, shape);
   if (shape == Shape::kLinear && sample.distinct > 2 &&
-      are_far_from_zero(moments.mean(), moments.standard_deviation())) {
+      are_far_from_zero(moments.mean(), moments.standard_deviation(), kDoubleRounding)) {
     form.offset = offset_of(moments.mean(), moments.standard_deviation());
     size = moments.standard_deviation();
   }

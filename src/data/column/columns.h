@@ -31,8 +31,8 @@ struct NumberForm {
     kBucket  // A category: v itself up to 2, above it floor(ln(v)^2); so is a missing number.
   };
   Shape shape = Shape::kLinear;
-  float offset = 0;  // Subtracted from v.
-  float scale = 0;   // Divided by, and no more than kLargestScaled times it counts. 0: v as it stands.
+  double offset = 0;  // Subtracted from v, which is read with all its digits for that.
+  float scale = 0;    // Divided by, and no more than kLargestScaled times it counts. 0: v as it stands.
   bool operator==(const NumberForm&) const = default;
 };
 inline constexpr float kLargestScaled = 10;

@@ -12,7 +12,8 @@ namespace thalweg {
 namespace {
 
 // A number at the begin of `text`, which loses it.
-bool take_float(std::string_view& text, float& value) {
+template <class Number>
+bool take_number(std::string_view& text, Number& value) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   if (read.ec != std::errc() || !std::isfinite(value)) return false;
   text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
@@ -21,10 +22,15 @@ bool take_float(std::string_view& text, float& value) {
 
 }  // namespace
 
-float in_form(float v, const NumberForm& form) {
+float in_form(double number, const NumberForm& form) {
+  if (form.offset != 0) {
+    const auto scaled = static_cast<float>((number - form.offset) / static_cast<double>(form.scale));
+    return std::clamp(scaled, -kLargestScaled, kLargestScaled);
+  }
+  auto v = static_cast<float>(number);
   if (form.shape == NumberForm::Shape::kLog) v = std::copysign(std::log1p(std::abs(v)), v);
   if (form.scale == 0) return v;
-  return std::clamp((v - form.offset) / form.scale, -kLargestScaled, kLargestScaled);
+  return std::clamp(v / form.scale, -kLargestScaled, kLargestScaled);
 }
 
 std::int64_t log_bucket(double v) {
@@ -54,25 +60,24 @@ std::string offset_and_scale_text(const NumberForm& form) {
 bool parse_offset_and_scale(std::string_view text, NumberForm& form) {
   if (form.shape == NumberForm::Shape::kLinear && text.starts_with('-')) {
     text.remove_prefix(1);
-    if (!take_float(text, form.offset)) return false;
+    if (!take_number(text, form.offset)) return false;
   }
   if (!text.starts_with('/')) return false;
   text.remove_prefix(1);
-  return take_float(text, form.scale) && text.empty() && std::isnormal(form.scale) && form.scale > 0;
+  return take_number(text, form.scale) && text.empty() && std::isnormal(form.scale) && form.scale > 0;
 }
 
-bool are_far_from_zero(double mean, double standard_deviation) {
+bool are_far_from_zero(double mean, double standard_deviation, double rounding) {
   constexpr double kDeviations = 1;
-  constexpr double kRounding = 2e-7;  // Of floats: what differs by no more is one number.
   const double distance = std::abs(mean);
-  return distance > kDeviations * standard_deviation && standard_deviation > kRounding * distance;
+  return distance > kDeviations * standard_deviation && standard_deviation > rounding * distance;
 }
 
-float offset_of(double mean, double standard_deviation) {
-  constexpr int kFewDigits = 6, kAllDigits = 9;  // Of a float.
-  constexpr double kFar = 1e4;                   // Of which fewer digits would miss the numbers.
+double offset_of(double mean, double standard_deviation) {
+  constexpr int kFewDigits = 6, kManyDigits = 14;
+  constexpr double kFar = 1e4;  // Of which fewer digits would miss the numbers.
   const bool far = std::abs(mean) > kFar * standard_deviation;
-  return rounded_to_digits(mean, far ? kAllDigits : kFewDigits);
+  return std::strtod(fmt::format("{:.{}g}", mean, far ? kManyDigits : kFewDigits).c_str(), nullptr);
 }
 
 float rounded_to_digits(double value, int digits) {

@@ -10,7 +10,7 @@
 namespace thalweg {
 
 // The value of an entry. Precondition: the shape is not kBucket.
-float in_form(float v, const NumberForm& form);
+float in_form(double v, const NumberForm& form);
 // floor(ln(v)^2), as in the winning solution of Criteo's challenge; v above 1.
 std::int64_t log_bucket(double v);
 // The key of a number's category in a column of shape kBucket with this salt.
@@ -25,9 +25,11 @@ std::string offset_and_scale_text(const NumberForm& form);
 
 // Numbers that are so far from 0 beside how much they differ that they are learnt from their mean: times a
 // weight they would tell little but that they are there.
-bool are_far_from_zero(double mean, double standard_deviation);
+bool are_far_from_zero(double mean, double standard_deviation, double rounding);
+// Of floats and of doubles: what differs by no more beside its size is one number.
+inline constexpr double kFloatRounding = 2e-7, kDoubleRounding = 1e-11;
 // What such numbers are learnt from: their mean, to as many digits as tell them apart.
-float offset_of(double mean, double standard_deviation);
+double offset_of(double mean, double standard_deviation);
 // Of a scale: the same numbers in another unit have the same digits.
 inline constexpr int kScaleDigits = 3;
 // To so many decimal digits; 0 if that is not finite.

@@ -4,12 +4,10 @@
 
 #include <cmath>
 #include <cstring>
-#include <unordered_set>
 #include <utility>
 
-#include "base/check.h"
 #include "data/reader/entry_errors.h"
-#include "data/scale/value_scales.h"
+#include "data/scale/zeros_that_count.h"
 
 namespace thalweg {
 namespace {
@@ -28,13 +26,7 @@ class MatrixParser : public MemoryParser {
 
  protected:
   MatrixParser(const ReadOptions& options, const MatrixTargets& targets)
-      : MemoryParser(options), targets_(targets), labelled_(options.labels_needed) {
-    const Result<ValueScales> scales = ValueScales::parse(options.value_scales);
-    THALWEG_CHECK(scales.ok(), "scales were looked at before");
-    for (const auto& [key, form] : scales->all()) {
-      if (form.offset != 0) from_mean_.insert(key);
-    }
-  }
+      : MemoryParser(options), targets_(targets), labelled_(options.labels_needed), zeros_(options) {}
 
   bool take_row(std::uint64_t row, BatchWriter& out, RowError& error) final {
     float label = labelled_ && !targets_.labels.empty() ? targets_.labels[row] : 0.0f;
@@ -51,7 +43,7 @@ class MatrixParser : public MemoryParser {
 
   bool add(std::uint64_t column, double number, BatchWriter& out, RowError& error) const {
     const auto value = static_cast<float>(number);
-    if (value == 0.0f && !zeros_count(column)) return true;
+    if (value == 0.0f && !zeros_.contain(rules_.key(column))) return true;
     if (!std::isfinite(value)) {
       return fail_saw(error, fmt::format("{}", number), fmt::format("a finite value of feature {}", column));
     }
@@ -60,14 +52,9 @@ class MatrixParser : public MemoryParser {
   }
 
  private:
-  // Where a mean is subtracted, no entry stands for it.
-  bool zeros_count(std::uint64_t column) const {
-    return !from_mean_.empty() && from_mean_.contains(rules_.key(column));
-  }
-
   const MatrixTargets targets_;
   const bool labelled_;
-  std::unordered_set<Key> from_mean_;
+  const ZerosThatCount zeros_;
 };
 
 template <class Value>

@@ -11,6 +11,7 @@
 #include "data/reader/cell_words.h"
 #include "data/reader/entry_errors.h"
 #include "data/reader/number.h"
+#include "data/scale/zeros_that_count.h"
 
 namespace thalweg {
 namespace {
@@ -32,7 +33,12 @@ class TableParser final : public MemoryParser {
  public:
   TableParser(const ReadOptions& options, const Columns& columns, const Table& table,
               const DictionaryKeys& keys, const std::vector<std::uint64_t>& chunk_ends)
-      : MemoryParser(options), columns_(columns), table_(table), keys_(keys), chunk_ends_(chunk_ends) {}
+      : MemoryParser(options),
+        zeros_(options),
+        columns_(columns),
+        table_(table),
+        keys_(keys),
+        chunk_ends_(chunk_ends) {}
 
   bool with_fields() const override { return true; }
 
@@ -59,7 +65,6 @@ class TableParser final : public MemoryParser {
   bool take_cell(const Column& column, std::size_t c, std::size_t at, BatchWriter& out, float& label,
                  float& weight, RowError& error) {
     const CellColumn& cells = table_.chunks[chunk_].columns[c];
-    float value = 0.0f;
     switch (column.kind) {
       case Column::Kind::kIgnored:
         return true;
@@ -70,20 +75,24 @@ class TableParser final : public MemoryParser {
                refuse(cells.at(at), "a weight of at least 0", error);
       case Column::Kind::kNumeric: {
         const Cell cell = cells.at(at);
+        double number_there = 0;
         const bool is_bucket = column.number.shape == NumberForm::Shape::kBucket;
         if (is_missing(cell)) {
           return !is_bucket || out.add(rules_.key(category_key({}, column.salt)), column.field) ||
                  full(error);
         }
-        if (!number(cell, value)) {
+        if (!number(cell, number_there)) {
           return refuse(cell,
                         fmt::format("a finite number (column \"{}\"; columns can make it cat)", column.name),
                         error);
         }
         if (is_bucket)
-          return out.add(rules_.key(bucket_key(value, column.salt)), column.field) || full(error);
-        value = in_form(value, column.number);
-        return value == 0.0f || out.add_value(rules_.key(column.salt), value, column.field) || full(error);
+          return out.add(rules_.key(bucket_key(static_cast<float>(number_there), column.salt)),
+                         column.field) ||
+                 full(error);
+        const float value = in_form(number_there, column.number);
+        if (value == 0.0f && !zeros_.contain(rules_.key(column.salt))) return true;
+        return out.add_value(rules_.key(column.salt), value, column.field) || full(error);
       }
       case Column::Kind::kCategorical: {
         const Key key = cells.type == CellType::kCodes
@@ -115,7 +124,9 @@ class TableParser final : public MemoryParser {
   }
   static bool full(RowError& error) { return fail_saw(error, "more", kFullExpected); }
 
-  bool number(const Cell& cell, float& value) {
+  // As float or double; what is infinite as a float is none.
+  template <class Number>
+  bool number(const Cell& cell, Number& value) {
     switch (cell.kind) {
       case Cell::Kind::kMissing:
         return false;
@@ -127,18 +138,19 @@ class TableParser final : public MemoryParser {
       }
       case Cell::Kind::kBool:
       case Cell::Kind::kWhole:
-        value = static_cast<float>(cell.whole);
+        value = static_cast<Number>(cell.whole);
         return true;
       case Cell::Kind::kUnsigned:
-        value = static_cast<float>(cell.positive);
+        value = static_cast<Number>(cell.positive);
         return true;
       case Cell::Kind::kReal:
-        value = static_cast<float>(cell.real);
-        return std::isfinite(value);
+        value = static_cast<Number>(cell.real);
+        return std::isfinite(static_cast<float>(cell.real));
     }
     return false;
   }
 
+  const ZerosThatCount zeros_;
   const Columns columns_;
   const Table& table_;
   const DictionaryKeys& keys_;

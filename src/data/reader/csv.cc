@@ -7,6 +7,7 @@
 #include "data/reader/cell_words.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
+#include "data/scale/zeros_that_count.h"
 
 namespace thalweg {
 namespace {
@@ -17,7 +18,8 @@ constexpr const char* kHeaderExpected =
 
 class CsvParser final : public LineParser<CsvParser> {
  public:
-  CsvParser(const ReadOptions& options, const Columns& columns) : LineParser(options), columns_(columns) {}
+  CsvParser(const ReadOptions& options, const Columns& columns)
+      : LineParser(options), zeros_(options), columns_(columns) {}
 
   bool with_fields() const override { return true; }
 
@@ -77,8 +79,8 @@ class CsvParser final : public LineParser<CsvParser> {
   bool take_number(const Column& column, std::string_view cell, const char* at, BatchWriter& out,
                    RowError& error) {
     const bool is_bucket = column.number.shape == NumberForm::Shape::kBucket;
-    float value = 0.0f;
-    if (!number(cell, value)) {
+    double cell_value = 0;
+    if (!number(cell, cell_value)) {
       if (!trimmed(cell).empty() && !says_missing(trimmed(cell))) {
         error.at = at;
         error.expected =
@@ -87,9 +89,11 @@ class CsvParser final : public LineParser<CsvParser> {
       }
       return !is_bucket || add_category(column, category_key({}, column.salt), at, out, error);
     }
-    if (is_bucket) return add_category(column, bucket_key(value, column.salt), at, out, error);
-    value = in_form(value, column.number);
-    return value == 0.0f || out.add_value(rules_.key(column.salt), value, column.field) || full(at, error);
+    if (is_bucket)
+      return add_category(column, bucket_key(static_cast<float>(cell_value), column.salt), at, out, error);
+    const float value = in_form(cell_value, column.number);
+    if (value == 0.0f && !zeros_.contain(rules_.key(column.salt))) return true;
+    return out.add_value(rules_.key(column.salt), value, column.field) || full(at, error);
   }
 
   bool add_category(const Column& column, Key key, const char* at, BatchWriter& out, RowError& error) {
@@ -110,12 +114,14 @@ class CsvParser final : public LineParser<CsvParser> {
   }
 
   // A cell is always followed by a quote, a separator or a line's end, so looking at its first byte is safe.
-  static bool number(std::string_view cell, float& value) {
+  template <class Number>
+  static bool number(std::string_view cell, Number& value) {
     cell = trimmed(cell);
     if (cell.empty()) return false;
     return parse_real(cell.data(), cell.data() + cell.size(), value) == cell.data() + cell.size();
   }
 
+  const ZerosThatCount zeros_;
   Columns columns_;
   std::string scratch_;
   float label_ = 0.0f, weight_ = 1.0f;

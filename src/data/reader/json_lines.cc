@@ -18,6 +18,7 @@
 #include "data/reader/json_string.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
+#include "data/scale/zeros_that_count.h"
 
 namespace thalweg {
 namespace {
@@ -38,6 +39,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
         names_(names),
         labels_needed_(options.labels_needed),
         hashes_fields_(!options.interactions.empty()),
+        zeros_(options),
         kinds_(kinds_of(options)),
         label_name_(options.label_column.empty() ? kinds_.label() : options.label_column),
         weight_name_(options.weight_column.empty() ? kinds_.weight() : options.weight_column) {}
@@ -167,7 +169,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
       if (as == As::kNumbers) return add_number(truth ? 1.0f : 0.0f, at);
       return add_category(truth ? "true" : "false", at);
     }
-    float value = 0.0f;
+    double value = 0;
     if (!parse_number(p, value)) return false;
     if (as == As::kCategories) return add_category({at, static_cast<std::size_t>(p - at)}, at);
     return add_number(value, at);
@@ -180,13 +182,15 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
            add_key(category_key({}, member_key()), names_ == nullptr ? path_ : path_ + "=", at);
   }
 
-  bool add_number(float value, const char* at) {
+  bool add_number(double number, const char* at) {
     if (is_bucket()) {
-      const Key key = bucket_key(value, member_key());
-      return add_key(key, names_ == nullptr ? path_ : fmt::format("{}={}", path_, bucket_name(value)), at);
+      const auto in_bucket = static_cast<float>(number);
+      const Key key = bucket_key(in_bucket, member_key());
+      return add_key(key, names_ == nullptr ? path_ : fmt::format("{}={}", path_, bucket_name(in_bucket)),
+                     at);
     }
-    value = in_form(value, form_);
-    if (value == 0.0f || !keep_) return true;
+    const float value = in_form(number, form_);
+    if (!keep_ || (value == 0.0f && !zeros_.contain(rules_.key(member_key())))) return true;
     if (!out_->add_value(rules_.key(member_key()), value, member_field())) return bad(at, kFullExpected);
     if (names_ != nullptr) names_->push_back(path_);
     return true;
@@ -196,7 +200,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
   bool add_number_in(std::string_view text, const char* at, const char* p) {
     text = trimmed(text);
     if (text.empty() || says_missing(text)) return add_missing(at);
-    float value = 0.0f;
+    double value = 0;
     if (number_in(text, at, p, value)) return add_number(value, at);
     error_->at = at;
     error_->expected = fmt::format("a finite number (member \"{}\"; --columns can make it cat)", path_);
@@ -205,14 +209,16 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
 
   // `text`: of the string in [at, end). It lies there, so that bytes behind it may be read, unless it has
   // escapes, as no number has.
-  static bool number_in(std::string_view text, const char* at, const char* end, float& value) {
+  template <class Number>
+  static bool number_in(std::string_view text, const char* at, const char* end, Number& value) {
     const std::less<> before;
     const bool in_row = !before(text.data(), at) && before(text.data(), end);
     return in_row && !text.empty() &&
            parse_real(text.data(), text.data() + text.size(), value) == text.data() + text.size();
   }
 
-  bool parse_number(const char*& p, float& value) {
+  template <class Number>
+  bool parse_number(const char*& p, Number& value) {
     const char* number_end = json_number_end(p);
     if (number_end == nullptr) return bad(p, "a string, a number, true, false or null");
     if (parse_real(p, end_, value) != number_end) return bad(p, "a finite number");
@@ -272,6 +278,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
 
   std::vector<std::string>* const names_;
   const bool labels_needed_, hashes_fields_;
+  const ZerosThatCount zeros_;
   const MemberKinds kinds_;
   const std::string label_name_, weight_name_;
   NumberForm form_;  // Of the member's numbers.

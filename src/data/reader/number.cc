@@ -61,20 +61,21 @@ const char* parse_signed(const char* p, std::int64_t& value) {
   return end;
 }
 
-const char* parse_real(const char* p, const char* end, float& value) {
-  double quick = 0;
-  if (const char* q = parse_short_real(p, end, quick); q != nullptr) {
-    value = static_cast<float>(quick);
-    return q;
-  }
+const char* parse_real(const char* p, const char* end, double& value) {
+  if (const char* q = parse_short_real(p, end, value); q != nullptr) return q;
   if (*p == '+' && p[1] != '-') ++p;
-  double wide = 0;
-  const std::from_chars_result result = std::from_chars(p, end, wide);
+  const std::from_chars_result result = std::from_chars(p, end, value);
   if (result.ec == std::errc::invalid_argument) return nullptr;
   if (result.ec == std::errc::result_out_of_range)
-    wide = std::strtod(std::string(p, result.ptr).c_str(), nullptr);
+    value = std::strtod(std::string(p, result.ptr).c_str(), nullptr);
+  return std::isfinite(static_cast<float>(value)) ? result.ptr : nullptr;
+}
+
+const char* parse_real(const char* p, const char* end, float& value) {
+  double wide = 0;
+  const char* const q = parse_real(p, end, wide);
   value = static_cast<float>(wide);
-  return std::isfinite(value) ? result.ptr : nullptr;
+  return q;
 }
 
 }  // namespace thalweg

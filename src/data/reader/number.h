@@ -75,5 +75,7 @@ const char* parse_signed(const char* p, std::int64_t& value);
 // A finite decimal number in [p, end), where kTextPad bytes after p may be read, optionally with a sign and
 // exponent; null if there is none. Rounded to double, then to float; too small becomes 0.
 const char* parse_real(const char* p, const char* end, float& value);
+const char* parse_real(const char* p, const char* end,
+                       double& value);  // As near as a double; no float's infinity.
 
 }  // namespace thalweg

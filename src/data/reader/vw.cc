@@ -13,6 +13,7 @@
 #include "data/reader/entry_errors.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
+#include "data/scale/zeros_that_count.h"
 
 namespace thalweg {
 namespace {
@@ -61,6 +62,7 @@ class VwParser final : public LineParser<VwParser> {
       : LineParser(options),
         labels_needed_(options.labels_needed),
         hashes_fields_(!options.interactions.empty()),
+        zeros_(options),
         names_(names) {}
 
   bool with_fields() const override { return true; }
@@ -147,9 +149,9 @@ class VwParser final : public LineParser<VwParser> {
     }
     value *= space.scale;
     if (!std::isfinite(value)) return fail_value(error, p, fmt::format("feature {} times its scale", name));
-    if (value != 0.0f) {
-      const Key key =
-          std::min<Key>(XXH3_64bits_withSeed(name.data(), name.size(), space.seed), kReservedKey - 1);
+    const Key key =
+        std::min<Key>(XXH3_64bits_withSeed(name.data(), name.size(), space.seed), kReservedKey - 1);
+    if (value != 0.0f || zeros_.contain(rules_.key(key))) {
       if (!out.add_value(rules_.key(key), value, space.field)) return fail(error, p, kFullExpected);
       if (names_ != nullptr)
         names_->push_back(space.name.empty() ? std::string(name) : fmt::format("{}={}", space.name, name));
@@ -159,6 +161,7 @@ class VwParser final : public LineParser<VwParser> {
   }
 
   const bool labels_needed_, hashes_fields_;
+  const ZerosThatCount zeros_;
   std::vector<std::string>* const names_;
 };
 

@@ -31,7 +31,7 @@ Chosen choose_form(const ValuesSeen& seen, std::uint64_t rows) {
   if (seen.values.count() < ValueScales::kValuesEnough) return {};
   const double size = seen.sizes / static_cast<double>(seen.values.count()),
                deviation = seen.values.standard_deviation();
-  if (seen.values.count() == rows && are_far_from_zero(seen.values.mean(), deviation)) {
+  if (seen.values.count() == rows && are_far_from_zero(seen.values.mean(), deviation, kFloatRounding)) {
     return {{NumberForm::Shape::kLinear, offset_of(seen.values.mean(), deviation),
              rounded_to_digits(deviation, kScaleDigits)},
             std::abs(std::log(size)) + std::abs(std::log(deviation))};

@@ -1,6 +1,10 @@
 #include "data/scale/value_scales.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
 
 #include "base/temporary_folder_for_test.h"
 #include "data/data_set.h"
@@ -116,6 +120,32 @@ TEST_F(ScaledRows, AreTheSameInEachFormat) {
     const bool of_indices = path.ends_with("svm") || path.ends_with("ffm");
     EXPECT_EQ(names_, std::vector<std::string>{of_indices ? "7" : "price"}) << path;
     EXPECT_EQ(all_of(scaled(path, false)).values[0], 400.0f) << "unless it is asked for";
+  }
+}
+
+// Of a feature that is learnt from its mean, whichever way the row is written.
+TEST_F(ScaledRows, AZeroIsNotTheMean) {
+  const auto file_of = [&](const std::string& ending, const std::vector<int>& prices) {
+    std::string text = ending == "csv" ? "label,price\n" : "";
+    for (const int price : prices) {
+      text += ending == "vw"      ? fmt::format("1 | price:{}\n", price)
+              : ending == "jsonl" ? fmt::format("{{\"label\":1,\"price\":{}}}\n", price)
+              : ending == "csv"   ? fmt::format("1,{}\n", price)
+                                  : fmt::format("1 7:{}\n", price);
+    }
+    return folder_.write(fmt::format("{}.{}", prices.size(), ending), text);
+  };
+  std::vector<int> prices;
+  for (int row = 0; row < 20; ++row) prices.push_back(380 + 2 * row);
+  const std::vector<int> none = {0};
+  for (const std::string ending : {"svm", "vw", "jsonl"}) {
+    (void)all_of(scaled(file_of(ending, prices)));
+    const std::string scales = scales_;
+    EXPECT_NE(scales.find("-399/"), std::string::npos) << scales;
+    const Batch zero = all_of(scaled(file_of(ending, none), false, scales));
+    EXPECT_EQ(zero.values, std::vector<float>{-kLargestScaled}) << ending;
+    if (ending != "jsonl") continue;
+    EXPECT_EQ(all_of(scaled(file_of("csv", none), false, scales)).values, zero.values);
   }
 }
 

@@ -78,7 +78,7 @@ Status write_vw_readable(const ModelReader& model, const FeatureScales& scales, 
     const auto found = scales.find(key);
     const FeatureScale scale = found == scales.end() ? FeatureScale() : found->second;
     const float of_value = weight / scale.scale;
-    subtracted += static_cast<double>(of_value) * static_cast<double>(scale.offset);
+    subtracted += static_cast<double>(of_value) * scale.offset;
     if (Status status = stream.write(bytes_of(fmt::format("{}:{}\n", key, of_value))); !status.ok())
       return status;
   }

@@ -11,7 +11,7 @@ namespace thalweg {
 
 // What was subtracted from a feature's values in training, and what they were divided by then.
 struct FeatureScale {
-  float offset = 0;
+  double offset = 0;
   float scale = 1;
 };
 using FeatureScales = std::map<Key, FeatureScale>;
