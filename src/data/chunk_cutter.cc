@@ -63,9 +63,12 @@ Status ChunkCutter::skip_first_line() {
     const char* end = text_.data() + text_.size();
     const char* newline = text_.empty() ? nullptr : line_end(text_.data(), end);
     if (newline != nullptr) {
-      drop(static_cast<std::size_t>(newline + 1 - text_.data()));
-      lines_ = 1;
-      return {};
+      const auto size = static_cast<std::size_t>(newline + 1 - text_.data());
+      const bool blank = is_blank({text_.data(), size});
+      drop(size);
+      ++lines_;
+      if (!blank) return {};
+      continue;
     }
     const Result<bool> more = read_more(kStreamChunkBytes);
     if (!more) return more.status();

@@ -289,6 +289,20 @@ TEST(BadRows, SkippedOnesAreCountedUpToALimit) {
   EXPECT_NE(rows.status().message().find("at most 1 may be skipped"), std::string::npos);
 }
 
+TEST(DataSet, BlankLinesMayStandBeforeAHeader) {
+  const TemporaryFolder folder;
+  const std::string rows = "click,site\n1,a\n0,b\n";
+  for (const std::string before : {"\n", "\r\n \t\n", "\xef\xbb\xbf\n\n"}) {
+    for (const std::string& path :
+         {folder.write("a.csv", before + rows), folder.write("a.csv.gz", gzipped(before + rows))}) {
+      const std::shared_ptr<DataSet> data = open_data(files({path}));
+      Batch batch;
+      EXPECT_EQ(open_reader(data)->next(10, batch).value(), 2u) << path;
+      EXPECT_EQ(batch.labels, (std::vector<float>{1, 0}));
+    }
+  }
+}
+
 std::string refusal(ReadOptions options) {
   const Result<std::shared_ptr<DataSet>> data = DataSet::open(std::move(options));
   if (!data) return data.status().message();

@@ -145,13 +145,14 @@ Status ChunkLines::find_first_line() {
       begin_ = 3;  // UTF-8's byte order mark.
     return {};
   }
-  for (;;) {
-    if (begin_ < end_) {
-      const char* newline = line_end(buffer_.data() + begin_, buffer_.data() + end_);
-      if (newline != nullptr) {
-        begin_ = static_cast<std::size_t>(newline + 1 - buffer_.data());
-        return {};
-      }
+  for (bool blank = chunk_.begin == 0;;) {  // So far, of the lines before a header.
+    while (begin_ < end_) {
+      const char *const line = buffer_.data() + begin_, *const end = buffer_.data() + end_;
+      const char* const newline = line_end(line, end);
+      blank = blank && is_blank(without_byte_order_mark({line, newline == nullptr ? end : newline}));
+      if (newline == nullptr) break;
+      begin_ = static_cast<std::size_t>(newline + 1 - buffer_.data());
+      if (!blank) return {};
     }
     begin_ = end_ = 0;
     if (at_ >= chunk_.end) return {};

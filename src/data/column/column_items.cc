@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 namespace thalweg {
 namespace {
@@ -185,8 +186,18 @@ Result<std::vector<ColumnItem>> parse_column_items(std::string_view text, std::s
 }
 
 std::string columns_text(const Columns& columns) {
-  std::string text;
+  const auto is_feature = [](const Column& c) {
+    return c.kind == Column::Kind::kNumeric || c.kind == Column::Kind::kCategorical;
+  };
+  std::vector<const Column*> features;
   for (const Column& c : columns.list) {
+    if (is_feature(c)) features.push_back(&c);
+  }
+  std::ranges::stable_sort(features, {}, &Column::field);
+  auto next = features.begin();
+  std::string text;
+  for (const Column& there : columns.list) {
+    const Column& c = is_feature(there) ? **next++ : there;
     text += fmt::format("{}{}:{}", text.empty() ? "" : ",", quoted_column_name(c.name), column_kind_text(c));
   }
   return text;

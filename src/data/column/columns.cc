@@ -425,6 +425,10 @@ Result<Columns> settle_columns(Columns columns, const std::string& path, const R
     item.name = name, item.kind = kind;
     status = set_kind_by_name(columns, path, item);
   }
+  for (Column& column : columns.list) {
+    const bool unused = column.kind == Kind::kWeight && options.weight_column == kNoWeights;
+    if (unused) column.kind = Kind::kIgnored;
+  }
   if (status.ok() && !options.known_numbers.empty())
     status = take_known_numbers(columns, options.known_numbers);
   if (status.ok()) status = finish(columns, path, options.labels_needed);

@@ -28,6 +28,25 @@ TEST(Columns, HeaderAndRowsDecide) {
   EXPECT_EQ(kinds("y;weight;a b\n1;1;\"x;y\"\n", ""), "y:label weight:weight a b:cat ");
 }
 
+TEST(Columns, NoneMayBeOneOfWeights) {
+  ReadOptions options;
+  options.weight_column = kNoWeights;
+  const auto kind = [&](const std::string& known) {
+    options.known_columns = known;
+    return find_columns("weight,click\n3,1\n4,0\n", "f.csv", options).value().list[0].kind;
+  };
+  EXPECT_EQ(kind(""), Column::Kind::kNumeric);
+  EXPECT_EQ(kind("weight:num,click:label"), Column::Kind::kNumeric);
+  EXPECT_EQ(kind("weight:weight,click:label"), Column::Kind::kIgnored) << "as the model has it";
+}
+
+TEST(Columns, KeysOfWholeNumbersAreThoseWithoutTheirFraction) {
+  EXPECT_EQ(category_key("34.0", 7), category_key("34", 7));
+  EXPECT_EQ(category_key("-3.0", 7), category_key("-3", 7));
+  for (const char* other : {"34.00", "34.", "-.0", "a.0", "3.4.0", "34.01"})
+    EXPECT_NE(category_key(other, 7), category_key(std::string_view(other).substr(0, 2), 7)) << other;
+}
+
 TEST(Columns, ColumnsMayLackAName) {
   EXPECT_EQ(kinds(",click,x\n0,1,a\n1,0,b\n", ""), "c1:num click:label x:cat ") << "pandas' index";
   EXPECT_EQ(kinds("click,x,\n1,a,\n0,a,\n", ""), "click:label x:cat c3:num ");

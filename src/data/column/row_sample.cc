@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/plain_blocks.h"
+#include "data/reader/row_loop.h"
 #include "data/text_windows.h"
 
 namespace thalweg {
@@ -40,12 +41,14 @@ void append_lines(std::string_view piece, bool from_begin, bool to_end, std::str
 
 // Without the byte order mark and the header that a file may begin with.
 std::string_view rows_of_begin(std::string_view text, bool header) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  text = without_byte_order_mark(text);
   if (!header) return text;
-  std::size_t at = 0;
-  while (at < text.size() && (text[at] == '\n' || text[at] == '\r')) ++at;  // Blank lines before it.
-  const std::size_t end = text.find('\n', at);
-  return end == text.npos ? std::string_view() : text.substr(end + 1);
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text = end == text.npos ? std::string_view() : text.substr(end + 1);
+    if (text.empty() || !is_blank(line)) return text;
+  }
 }
 
 Result<std::string> read_pieces(const PlainFiles& opened, const std::vector<InputFile>& files, bool header,

@@ -29,6 +29,14 @@ inline bool is_row(const char* p, bool comments) {
   return *first != '\n' && !(comments && *first == '#');
 }
 
+inline bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r\n") == line.npos; }
+
+// Of the text that a file begins with: UTF-8's mark is no part of its first line.
+inline std::string_view without_byte_order_mark(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  return text;
+}
+
 inline const char* line_end(const char* p, const char* end) {
   return static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
 }

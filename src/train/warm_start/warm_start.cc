@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/rule_fields.h"
+#include "data/column/columns.h"
 #include "data/column/member_kinds.h"
 #include "net/system_disk.h"
 #include "train/plan/algorithm_plan.h"
@@ -99,6 +100,11 @@ Status WarmStart::differs(const std::string& what, const std::string& here, cons
 }
 
 Status WarmStart::check_keys(const DataSet& data) const {
+  if (data.format().columns && !known_columns().empty()) {
+    const bool fields_matter = reader_.manifest().model.fields != 0;
+    const Status same = check_same_features(data.columns(), known_columns(), fields_matter);
+    if (!same.ok()) return {same.code(), fmt::format("{}: {}", given(), same.message())};
+  }
   // A namespace of VW and a column of the same name give a feature the same key.
   const auto named = [](std::string_view ids) { return ids == "names" || ids == "columns"; };
   const std::string known = ids();

@@ -1,4 +1,5 @@
 #include <array>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,38 @@ TEST_F(WarmStarts, WeightsAloneGoOnByAnyRule) {
   EXPECT_EQ(none.epochs.back().held_out->auc, 0.5);
 }
 
+// The cells of each line in the opposite order.
+std::string turned(const std::string& table) {
+  std::string out, line;
+  for (std::istringstream lines(table); std::getline(lines, line);) {
+    std::string back, cell;
+    for (std::istringstream cells(line); std::getline(cells, cell, ',');)
+      back.insert(0, back.empty() ? cell : cell + ",");
+    out += back + "\n";
+  }
+  return out;
+}
+
+TEST_F(WarmStarts, FieldsAreTheModelsInAnyOrderOfColumns) {
+  options_.files = {csv_};
+  options_.label_column = "click";
+  options_.epochs = 1;
+  for (const char* model : {"ffm", "lr"}) {
+    options_.model = model;
+    ASSERT_TRUE(run(options_).complete);
+    TrainerOptions still = options_;
+    still.init = options_.out, still.init_weights_only = true, still.out = folder_ / "still";
+    still.optimizer = RuleKind::kSgd, still.rate = 0.0f, still.bias_rate = 0.0f;
+    if (still.model == "ffm") still.factor_optimizer = RuleKind::kSgd, still.factor_rate = 0.0f;
+    const TrainResult same = run(still);
+    still.files = {folder_.write("turned.csv", turned(read_text(csv_)))};
+    const TrainResult other = run(still);
+    ASSERT_TRUE(same.complete && other.complete) << same.status.message() << other.status.message();
+    EXPECT_NEAR(same.epochs.back().held_out->logloss, other.epochs.back().held_out->logloss, 1e-6) << model;
+    EXPECT_EQ(same.model_digest, other.model_digest) << model;
+  }
+}
+
 TEST_F(WarmStarts, KnowsTheColumnsOfItsData) {
   options_.files = {csv_};
   options_.label_column = "click";
@@ -129,6 +162,10 @@ TEST_F(WarmStarts, KnowsTheColumnsOfItsData) {
   next.columns = "hour:num";
   EXPECT_TRUE(says(refused(next), "--columns hour:num, but the model at")) << refused(next).message();
   next.columns.clear();
+  next.weight_column = "hour";
+  EXPECT_TRUE(says(refused(next), "column \"hour\" is weight here, and the model was trained with it as"))
+      << refused(next).message();
+  next.weight_column.clear();
   next.files = {folder_.write("other.csv", "ad,day,click\nad1,h2,1\n")};
   EXPECT_TRUE(says(refused(next), "has no column \"hour\"")) << refused(next).message();
   const std::string svm = folder_.write("other.svm", "1 3:1 117:1\n0 4:1 103:1\n");
