@@ -9,7 +9,7 @@
 
 namespace thalweg {
 
-class SystemDisk final : public Disk {
+class SystemDisk : public Disk {
  public:
   std::string resolve(const std::string& path) const override;
   Result<Entry> look(const std::string& path) const override;

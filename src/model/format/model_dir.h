@@ -79,6 +79,7 @@ Result<Manifest> read_manifest(const Disk& disk, const std::string& directory);
 class ModelReader {
  public:
   // Reads model.json and checks every file's size, layout and hash. kIo or kModel, naming the file.
+  // A model that another one takes the place of meanwhile is the other one.
   static Result<ModelReader> open(const Disk& disk, const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -112,6 +113,7 @@ class ModelReader {
   Result<std::uint64_t> compute_digest() const;
 
  private:
+  static Result<ModelReader> open_as(const Disk& disk, const std::string& path, const Manifest& manifest);
   Status check_script(const Disk& disk);
 
   std::string path_;

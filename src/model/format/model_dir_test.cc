@@ -213,6 +213,33 @@ TEST(ModelDir, ReplacesAModelOnlyWhenTheNewOneIsWhole) {
   EXPECT_EQ(folder.entries(), 1u);
 }
 
+// Another training is done between the reading of the manifest and that of the tables, so many times.
+class BusyPlace final : public SystemDisk {
+ public:
+  BusyPlace(std::string path, int times) : path_(std::move(path)), left_(times) {}
+  Result<std::unique_ptr<File>> open(const std::string& path) const override {
+    if (path.ends_with(".safetensors") && left_ > 0)
+      EXPECT_TRUE(save_model(path_, fm_spec(), test_tables(fm_spec(), 30, --left_ + 1)).ok());
+    return SystemDisk::open(path);
+  }
+
+ private:
+  const std::string path_;
+  mutable int left_;
+};
+
+TEST(ModelDir, IsWholeWhereAnotherModelTakesItsPlace) {
+  TemporaryFolder folder;
+  for (const int times : {1, 3}) {
+    const BusyPlace disk(folder / "model", times);
+    ASSERT_TRUE(save_model(folder / "model", fm_spec(), test_tables(fm_spec(), 20, 77)).ok());
+    const auto read = ModelReader::open(disk, folder / "model");
+    ASSERT_TRUE(read) << read.status().message();
+    EXPECT_EQ(read->manifest().digest, ModelReader::open(SystemDisk(), folder / "model")->manifest().digest);
+    EXPECT_EQ(*read->compute_digest(), read->manifest().digest);
+  }
+}
+
 TEST(ModelDir, RemovesWhatKilledWritersLeftAndNothingElse) {
   TemporaryFolder folder;
   SystemDisk disk;

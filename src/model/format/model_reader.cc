@@ -80,12 +80,24 @@ Result<std::vector<TensorInfo>> check_table(const File& file, const TableManifes
 
 }  // namespace
 
+// Another training may put its model there between the reading of the manifest and that of the tables.
 Result<ModelReader> ModelReader::open(const Disk& disk, const std::string& path) {
-  Result<Manifest> manifest = read_manifest(disk, path);
-  if (!manifest) return manifest.status();
+  constexpr int kTries = 10;
+  for (int tried = 1;; ++tried) {
+    const Result<Manifest> manifest = read_manifest(disk, path);
+    if (!manifest) return manifest.status();
+    Result<ModelReader> reader = open_as(disk, path, *manifest);
+    if (reader || tried == kTries) return reader;
+    const Result<Manifest> now = read_manifest(disk, path);
+    if (!now || now->digest == manifest->digest) return reader;
+  }
+}
+
+Result<ModelReader> ModelReader::open_as(const Disk& disk, const std::string& path,
+                                         const Manifest& manifest) {
   ModelReader reader;
   reader.path_ = path;
-  reader.manifest_ = std::move(*manifest);
+  reader.manifest_ = manifest;
   for (const TableManifest& table : reader.manifest_.tables) {
     Result<std::unique_ptr<File>> file = disk.open(path + "/" + table.file);
     if (!file) return file.status();

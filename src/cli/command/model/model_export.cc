@@ -114,6 +114,11 @@ Status run_model_export(const Options& options, Output& out) {
           "features had their mean subtracted in training, which the constant makes up for; a row that lacks "
           "one counts there as one of 0, here as one of the mean");
     }
+    if (!scales->empty() && model->manifest().hash_bits() != 0)
+      out.warn(fmt::format(
+          "by --hash-bits {} features may share a weight, and one that was scaled in training has its own "
+          "divided by its scale, which is wrong for those that share it",
+          model->manifest().hash_bits()));
   } else if (!scales->empty() || !columns->empty()) {
     out.note(
         "weights are those of values as training scaled them, which model inspect shows by value-scales or "
