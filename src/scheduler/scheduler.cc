@@ -459,6 +459,12 @@ void Scheduler::close(Transport& out) {
   for (const BarrierId id : held) release(id, out);
 }
 
+void Scheduler::end_soon(Transport& out) {
+  if (stopped_ || map_.ending) return;
+  map_.ending = true;
+  if (started()) publish(out);
+}
+
 ClusterView Scheduler::view() const {
   ClusterView view;
   view.servers = count(Role::kServer, true);

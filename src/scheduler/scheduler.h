@@ -96,6 +96,8 @@ class Scheduler final : public Node {
   void stop(Instant now, const Status& status, Transport& out);
   // Asks the data shards to end early; from then on only kLoadedBarrier and kLastBarrier hold anybody.
   void close(Transport& out);
+  // Has nodes that are told to stop stay for what there is to do before the job ends.
+  void end_soon(Transport& out);
   // Gives ranges of a table to a chain of servers, the first of which is to own them, by a new map. kRetry:
   // not yet, or no more. kUsage: there are no such ranges or servers.
   Status place(TableId table, RangeSpan ranges, std::vector<std::uint32_t> chain, Transport& out);

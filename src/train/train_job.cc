@@ -294,6 +294,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
       unkept_until_ = now() + kUnkeptGrace;
       if (missing.empty() && keeper_ != nullptr) {
         ending_ = Ending{now() + kCheckpointGrace, keeper_->completed(), keeper_->failed()};
+        cluster.end_soon();
         cluster.ask_checkpoint();
       } else if (missing.empty()) {
         cluster.close();

@@ -5,7 +5,7 @@
 //   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 silence_ns:i64 flags:u8 first:step data:u64? count:u32 table* count:u32
 //                server:text* late_servers:u32 by_hand:bool placement* count:u32 (worker:u32 owner_epoch:u32)* count:u32
 //                (index:u32 machine:u32 address:text)* job:text
-//                flags: 1 closing, 2 scheduler_kept, 4 data is there and not 0
+//                flags: 1 closing, 2 scheduler_kept, 4 data is there and not 0, 8 ending
 //   placement := count:u32 (end:u16 count:u8 server:u32+ joining:u32 count:u8
 //                (server:u32 attempt:u32)*)*, one for each table; a run begins where the last one ended
 //   table     := kind:u8 name:text dim:u32 rows:u64 ranges:u16 rule init
@@ -33,7 +33,7 @@ namespace thalweg::wire {
 namespace {
 
 // Of a map.
-constexpr std::uint8_t kClosing = 1, kSchedulerKept = 2, kWithData = 4;
+constexpr std::uint8_t kClosing = 1, kSchedulerKept = 2, kWithData = 4, kEnding = 8;
 
 constexpr std::size_t kPlaceBytesMax = 4096;
 constexpr std::uint64_t kWithSince = std::uint64_t{1} << 63;
@@ -147,7 +147,7 @@ Bytes encode(const Map& m) {
       .put(static_cast<std::int64_t>(m.timeout.count()))
       .put(static_cast<std::int64_t>(m.silence.count()));
   out.put(static_cast<std::uint8_t>((m.closing ? kClosing : 0) | (m.scheduler_kept ? kSchedulerKept : 0) |
-                                    (m.data != 0 ? kWithData : 0)));
+                                    (m.data != 0 ? kWithData : 0) | (m.ending ? kEnding : 0)));
   put_step(out, m.first);
   if (m.data != 0) out.put(m.data);
   out.put(static_cast<std::uint32_t>(m.tables.size()));
@@ -181,8 +181,9 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   m.silence = Duration{in.get<std::int64_t>()};
   if (m.silence < Duration{0}) in.fail();
   const auto flags = in.get<std::uint8_t>();
-  if ((flags & ~(kClosing | kSchedulerKept | kWithData)) != 0) in.fail();
+  if ((flags & ~(kClosing | kSchedulerKept | kWithData | kEnding)) != 0) in.fail();
   m.closing = (flags & kClosing) != 0;
+  m.ending = (flags & kEnding) != 0;
   m.scheduler_kept = (flags & kSchedulerKept) != 0;
   m.first = get_step(in);
   if ((flags & kWithData) != 0) {

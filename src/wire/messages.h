@@ -56,6 +56,7 @@ struct Map {
   Consistency consistency;
   Combining combine;
   bool closing = false;         // Data shards are to end their work early.
+  bool ending = false;          // The job is about to end, and nodes that are told to stop stay until then.
   bool scheduler_kept = false;  // Its state: where it is gone another one comes in its place.
   Step first;                   // That shards begin with: steps before it are in the rows that are loaded.
   std::uint64_t data = 0;       // Of which shards have told that they read; 0: none has yet.

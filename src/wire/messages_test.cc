@@ -17,6 +17,7 @@ Map some_map() {
   map.epoch = 9;
   map.consistency = Consistency::backup(4);
   map.closing = true;
+  map.ending = true;
   map.scheduler_kept = true;
   map.first = {4, 300};
   map.timeout = std::chrono::seconds(30);
@@ -162,6 +163,7 @@ TEST(Messages, AMapTellsEverythingOfTheJob) {
   EXPECT_EQ(again->data, map.data);
   EXPECT_EQ(again->timeout, map.timeout);
   EXPECT_EQ(again->closing, map.closing);
+  EXPECT_EQ(again->ending, map.ending);
   EXPECT_EQ(again->scheduler_kept, map.scheduler_kept);
   EXPECT_EQ(again->epoch, map.epoch);
 }

@@ -59,6 +59,23 @@ class NodeCheckpointsTest(ClusterJobs):
         self.assertEqual(code, 0, words)
         self.assertIn("goes on from", words)
 
+    # As at the end of a service: the scheduler is not the first to hear of it.
+    def test_a_signal_to_all_nodes_at_once_loses_nothing(self):
+        epochs = ("--epochs", "100000")
+        for saves in (self.keep(), ("--out", self.kept + ".model")):
+            with self.subTest(saves=saves[0]):
+                scheduler, address = self.start_scheduler("--servers", "2", "--workers", "2", "--replicas", "1", *epochs, *saves, self.train)
+                nodes = [self.start_node("server", "--join", address) for _ in range(2)]
+                nodes += [self.start_node("worker", "--join", address, "--", self.train) for _ in range(2)]
+                self.await_words(scheduler, "epoch 2/")
+                for node in (*nodes, scheduler):
+                    node.terminate()
+                self.assertEqual(scheduler.wait(PATIENCE_S), 130, self.words_of(scheduler))
+                for node in nodes:
+                    self.assertEqual(node.wait(PATIENCE_S), 130 if saves[0] == "--checkpoint" else 0, self.words_of(node))
+                said = "what was learnt so far is in the checkpoint" if saves[0] == "--checkpoint" else "saved to"
+                self.assertIn(said, self.words_of(scheduler))
+
     # A disk that has room for the model, but not for the state of its optimizer.
     def test_where_the_last_one_cannot_be_taken_the_model_is_saved(self):
         words = ("--epochs", "100000", "--batch", "256", "--servers", "1", "--checkpoint", self.kept)

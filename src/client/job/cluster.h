@@ -22,6 +22,7 @@ class Cluster {
   virtual std::string missing() = 0;
   virtual void close() = 0;                     // Asks the shards to end early.
   virtual void stop(const Status& status) = 0;  // Ends the job at once.
+  virtual void end_soon() {}                    // As Scheduler has it.
   // Why what changes cannot be kept, so that nothing that follows from it is done; empty: it can, or need
   // not.
   virtual std::string trouble() { return {}; }

@@ -52,14 +52,12 @@ Tell told_to(const Log& log) {
   };
 }
 
-TcpOptions tcp_options(const Secret& secret, bool insecure, Duration grace, const std::atomic<bool>* stop,
-                       Tell tell) {
+TcpOptions tcp_options(const Secret& secret, bool insecure, Duration grace, Tell tell) {
   TcpOptions tcp;
   tcp.peer_grace = grace;
   tcp.spin = tcp_spin();
   tcp.secret = secret;
   tcp.insecure_no_auth = insecure;
-  tcp.stop = stop;
   tcp.tell = std::move(tell);
   return tcp;
 }
@@ -116,7 +114,7 @@ RemoteCluster::RemoteCluster(RemoteClusterOptions options)
       kept_(scheduler_, options_.state, options_.kept),
       observer_(WorkerOptions{observer_here(), options_.observer}),
       observer_id_(*options_.job.observer),
-      driver_(clock_, tcp_options(options_.secret, options_.insecure_no_auth, options_.grace, nullptr,
+      driver_(clock_, tcp_options(options_.secret, options_.insecure_no_auth, options_.grace,
                                   told_to(options_.log))) {
   was_over_ = restored_.ok() && scheduler_.stopped();
   driver_.driver().add(kScheduler, kept_, options_.job.cluster);
@@ -334,6 +332,10 @@ void RemoteCluster::stop(const Status& status) {
   act([&](Instant now, Transport& out) { scheduler_.stop(now, status, out); });
 }
 
+void RemoteCluster::end_soon() {
+  act([this](Instant, Transport& out) { scheduler_.end_soon(out); });
+}
+
 void RemoteCluster::ask_checkpoint() {
   act([this](Instant now, Transport&) { scheduler_.ask_checkpoint(now); });
 }
@@ -415,10 +417,35 @@ Tell noting(TcpEvent& last, const Log& log) {
   };
 }
 
+// False: it was told to stop, or `deadline` has come.
+bool run_unless_told(Tcp& driver, const std::function<bool()>& done,
+                     const std::function<bool()>& told_to_stop, Instant deadline) {
+  constexpr Duration kLookEvery = std::chrono::milliseconds(20);
+  while (!told_to_stop() && driver.now() < deadline) {
+    if (driver.run_until(done, std::min(deadline, driver.now() + kLookEvery))) return true;
+  }
+  return false;
+}
+
+// Until the job is over, or this process has been told to stop. All processes of the job may have been told
+// so at once: where the job is about to end, it needs its nodes for that.
+template <class NodeType>
+void run_to_end(Tcp& driver, NodeType& node, const std::function<bool()>& told_to_stop, const Log& log) {
+  constexpr Duration kNewsOfEnd = std::chrono::seconds(5), kEndsWithin = std::chrono::seconds(20);
+  const auto finished = [&] { return node.finished(); };
+  const auto ends = [&] { return node.finished() || node.map().ending || node.map().closing; };
+  run_unless_told(driver, finished, told_to_stop, kNever);
+  if (!node.finished() && log)
+    log("leaves within 5 s, or with the job if that ends now; a second signal stops this node at once");
+  if (!node.finished() && driver.run_until(ends, driver.now() + kNewsOfEnd))
+    driver.run_until(finished, driver.now() + kEndsWithin);
+}
+
 // Pumps the driver until the node's job is over.
 template <class NodeType>
 NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
                  const std::atomic<bool>* stop, const TcpEvent& last) {
+  const auto told_to_stop = [stop] { return stop != nullptr && *stop; };
   const std::vector<std::string> schedulers = addresses_in(options.scheduler);
   // All are looked at; the first one is asked first.
   for (auto at = schedulers.rbegin(); at != schedulers.rend(); ++at) {
@@ -426,11 +453,11 @@ NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& opti
   }
   driver.add(id, node);
   const auto joined = [&] { return node.finished() || node.membership().id(); };
-  if (!driver.run_until(joined, driver.now() + options.patience)) {
-    if (stop != nullptr && *stop) return {Status(Code::kAborted, "stopped")};
+  if (!run_unless_told(driver, joined, told_to_stop, driver.now() + options.patience)) {
+    if (told_to_stop()) return {Status(Code::kAborted, "stopped")};
     return {no_answer("the scheduler", options, to_text(last))};
   }
-  driver.run_until([&] { return node.finished(); });
+  run_to_end(driver, node, told_to_stop, options.log);
   driver.flush(driver.now() + kFlushPatience);
   if (!node.finished()) return {Status(Code::kAborted, "stopped")};
   return {*node.membership().stopped(), node.membership().told_to_stop()};
@@ -445,8 +472,7 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
   if (!secret) return {secret.status()};
   const RealClock clock;
   TcpEvent last;
-  Tcp driver(clock,
-             tcp_options(*secret, options.insecure_no_auth, options.grace, stop, noting(last, options.log)));
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, noting(last, options.log)));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Server server(ServerOptions{member_of(options, *port),
@@ -463,8 +489,7 @@ NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, cons
   if (!secret) return {secret.status()};
   const RealClock clock;
   TcpEvent last;
-  Tcp driver(clock,
-             tcp_options(*secret, options.insecure_no_auth, options.grace, stop, noting(last, options.log)));
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, noting(last, options.log)));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Worker worker(WorkerOptions{member_of(options, *port), std::move(program)});

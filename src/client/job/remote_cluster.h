@@ -66,6 +66,7 @@ class RemoteCluster final : public JobCluster {
   void close() override;
   void stop(const Status& status) override;
   std::string trouble() override;
+  void end_soon() override;
   void ask_checkpoint() override;
   void complete_checkpoint(std::uint64_t number, const Status& status, bool whole_next) override;
   const std::string& address() const { return address_; }
