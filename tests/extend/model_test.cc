@@ -26,7 +26,7 @@ TrainResult train(const std::string& file, const std::string& model, const std::
   options.files = {file};
   options.model = model;
   options.more.models = {&kSquareKind};
-  options.rank = 4;
+  if (model == "square") options.rank = 4;
   options.epochs = 5;
   options.batch = 40;
   options.out = out;
