@@ -94,8 +94,8 @@ class [[nodiscard]] Pending {
   };
   Waiting operator co_await() const { return Waiting(completion_); }
   bool done() const;
-  Answer take();          // Once it is done.
-  void forget() const {}  // A failed request also fails advance(), so its answer need not be awaited.
+  Answer take();        // Once it is done.
+  void forget() const;  // A failed request also fails advance(), so its answer need not be awaited.
 
  private:
   friend struct Completion;

@@ -17,6 +17,25 @@ struct Completion : std::enable_shared_from_this<Completion> {
   Answer answer;
   // Resumed, once, by the store's own thread; null: nobody waits, or is there any more.
   std::coroutine_handle<> waiter;
+  std::shared_ptr<Status> noted_by;  // Of a refusal, see Refusals.
+};
+
+// Requests that a store refuses at once, which leave no trace in it. One that nobody awaits fails what comes
+// next; the program that awaits it may go on.
+class Refusals {
+ public:
+  Pending refuse(Status why) const {
+    auto completion = std::make_shared<Completion>();
+    completion->done = true;
+    completion->answer.status = std::move(why);
+    completion->noted_by = first_;
+    return Completion::pending(std::move(completion));
+  }
+  // The first that was not awaited; OK: none was.
+  const Status& forgotten() const { return *first_; }
+
+ private:
+  std::shared_ptr<Status> first_ = std::make_shared<Status>();
 };
 
 }  // namespace thalweg

@@ -8,6 +8,10 @@ namespace thalweg {
 
 bool Pending::done() const { return completion_->done; }
 Answer Pending::take() { return std::move(completion_->answer); }
+void Pending::forget() const {
+  if (completion_->noted_by && completion_->noted_by->ok())
+    *completion_->noted_by = completion_->answer.status;
+}
 
 Pending::Waiting::~Waiting() {
   if (waits_) completion_->waiter = {};

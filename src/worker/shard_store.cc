@@ -54,16 +54,16 @@ Status ShardStore::check(TableId table, const Keys& keys) const {
 }
 
 Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
-  if (Status status = check(table, keys); !status.ok()) return completed(std::move(status));
-  if (step_ == kEndOfWork) return completed(work_ended());
+  if (Status status = check(table, keys); !status.ok()) return refusals_.refuse(std::move(status));
+  if (step_ == kEndOfWork) return refusals_.refuse(work_ended());
   const TableSpec& spec = job_.tables[table.value];
   if (keys.size() * spec.dim != grads.size()) {
-    return completed(
+    return refusals_.refuse(
         {Code::kUsage, fmt::format("push to {}: {} keys of {} floats need {} values, got {}", spec.name,
                                    keys.size(), spec.dim, keys.size() * spec.dim, grads.size())});
   }
   if (pushed_[table.value]) {
-    return completed(
+    return refusals_.refuse(
         {Code::kUsage, fmt::format("second push to {} in step {}.{}; call advance() between them", spec.name,
                                    step_.epoch, step_.index)});
   }
@@ -111,7 +111,7 @@ void ShardStore::push_empty(std::uint8_t flags) {
 }
 
 Pending ShardStore::advance() {
-  if (!failure_.ok()) return completed(failure_);
+  if (const Status& why = stopped(); !why.ok()) return completed(why);
   if (step_ == kEndOfWork) return completed(work_ended());
   THALWEG_CHECK(advancing_ == nullptr, "advance() is awaited before it is called again");
   push_empty(0);
@@ -124,7 +124,7 @@ Pending ShardStore::advance() {
 }
 
 Pending ShardStore::end_epoch() {
-  if (!failure_.ok()) return completed(failure_);
+  if (const Status& why = stopped(); !why.ok()) return completed(why);
   if (step_ == kEndOfWork) return completed(work_ended());
   if (step_has_push()) {
     return completed({Code::kUsage, "end_epoch() within a step; call advance() first"});
@@ -133,7 +133,7 @@ Pending ShardStore::end_epoch() {
 }
 
 Pending ShardStore::end_work() {
-  if (!failure_.ok()) return completed(failure_);
+  if (const Status& why = stopped(); !why.ok()) return completed(why);
   if (step_ == kEndOfWork) return completed(ok_status());
   if (step_has_push()) {
     push_empty(0);

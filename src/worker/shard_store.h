@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/completion.h"
 #include "staleness/reached.h"
 #include "thalweg/store.h"
 #include "wire/messages.h"
@@ -112,11 +113,13 @@ class ShardStore final : public Store {
     std::uint32_t pushes = 0;
   };
   void count_push();
+  const Status& stopped() const { return failure_.ok() ? refusals_.forgotten() : failure_; }
   std::map<Step, InFlight> in_flight_;
   std::uint64_t ordinal_ = 0;  // Of step_.
   std::shared_ptr<Completion> advancing_;
   std::shared_ptr<Completion> ending_;
   Status failure_;  // The first push that failed; sticky.
+  Refusals refusals_;
   bool job_closes_ = false;
   Doing doing_;
   Exchanged exchanged_;

@@ -60,6 +60,7 @@ class GroupStore::Impl {
   void forget_pushes();
   bool has_pushed() const;
   // The first failure is what later requests repeat.
+  const Status& stopped() const { return failure.ok() ? refusals.forgotten() : failure; }
   Status fail(Status status) {
     if (failure.ok() && !status.ok()) failure = status;
     return status;
@@ -73,6 +74,7 @@ class GroupStore::Impl {
   Step step;
   Step seen;  // All pushes of earlier steps have been applied.
   Status failure;
+  Refusals refusals;
   bool parted = false;  // The ranks take turns no more.
 
  private:
@@ -284,10 +286,12 @@ ShardId GroupStore::shard() const { return ShardId{impl_->group.rank()}; }
 Step GroupStore::step() const { return impl_->step; }
 
 Pending GroupStore::push(TableId table, Keys keys, Rows grads) {
-  if (Status status = impl_->check(table, keys); !status.ok()) return completed(std::move(status));
+  if (Status status = impl_->check(table, keys); !status.ok())
+    return impl_->refusals.refuse(std::move(status));
   if (Status status = impl_->check_push(table, keys, grads); !status.ok()) {
-    return completed(status.code() == Code::kUsage ? status
-                                                   : impl_->fail(status));  // As when a server refuses it.
+    // Another one is as when a server refuses it.
+    return status.code() == Code::kUsage ? impl_->refusals.refuse(std::move(status))
+                                         : completed(impl_->fail(std::move(status)));
   }
   impl_->tables[table.value].push = {true, std::move(keys), std::move(grads)};
   return completed(ok_status());
@@ -313,7 +317,7 @@ Pending GroupStore::read(TableId table, Keys keys) {
 }
 
 Pending GroupStore::advance() {
-  if (!impl_->failure.ok()) return completed(impl_->failure);
+  if (const Status& why = impl_->stopped(); !why.ok()) return completed(why);
   if (impl_->step == kEndOfWork) return completed({Code::kUsage, "this rank has ended its work"});
   Status status = impl_->wish(Wish::kAdvance);
   impl_->forget_pushes();
@@ -322,7 +326,7 @@ Pending GroupStore::advance() {
 }
 
 Pending GroupStore::end_epoch() {
-  if (!impl_->failure.ok()) return completed(impl_->failure);
+  if (const Status& why = impl_->stopped(); !why.ok()) return completed(why);
   if (impl_->step == kEndOfWork) return completed({Code::kUsage, "this rank has ended its work"});
   if (impl_->has_pushed()) {
     return completed({Code::kUsage, "end_epoch() within a step; call advance() first"});
@@ -332,7 +336,7 @@ Pending GroupStore::end_epoch() {
 }
 
 Pending GroupStore::end_work() {
-  if (!impl_->failure.ok()) return completed(impl_->failure);
+  if (const Status& why = impl_->stopped(); !why.ok()) return completed(why);
   if (impl_->step == kEndOfWork) return completed(ok_status());
   if (impl_->has_pushed()) {
     Status status = impl_->wish(Wish::kAdvance);

@@ -235,6 +235,26 @@ TEST(KvStore, DensePushesOfDifferentBlocksAreApplied) {
   EXPECT_EQ(on_threads(3, body), "");
 }
 
+TEST(KvStore, ARefusedPushThatNobodyAwaitsFailsWhatComesNext) {
+  for (const bool advances : {false, true}) {
+    const auto body = [advances](Group& group) -> std::string {
+      GroupStoreOptions options;
+      options.tables = tables(RuleKind::kSgd, RuleKind::kSgd);
+      auto store = GroupStore::create(group, options);
+      if (!store) return store.status().message();
+      return (*store)
+          ->run([advances](Store& mine) -> Task<Status> {
+            mine.push(kWeights, Keys::block(0, 3), Rows(std::vector<float>(2, 1.0f))).forget();
+            if (!advances) co_return ok_status();
+            co_return (co_await mine.advance()).status;
+          })
+          .message();
+    };
+    const std::string said = on_threads(1, body);
+    EXPECT_NE(said.find("3 keys"), std::string::npos) << said;
+  }
+}
+
 TEST(KvStore, ARankThatFailsEndsTheOthers) {
   std::mutex mutex;
   std::vector<Code> codes(3);

@@ -184,6 +184,23 @@ TEST(Job, ARefusedPushFailsWhoeverWaitsForIt) {
   EXPECT_EQ(status.code(), Code::kNonFinite) << status.message();
 }
 
+// What is wrong with a push is known at once, and nobody looks.
+TEST(Job, ARefusedPushThatNobodyAwaitsFailsWhatComesNext) {
+  enum class Then { kAdvances, kEnds, kAwaits };
+  for (const Then then : {Then::kAdvances, Then::kEnds, Then::kAwaits}) {
+    Job job = started(options(Consistency::sync()));
+    const Status status = job.run([then](Store& store) -> Task<Status> {
+      const Pending push = store.push(kCounts, keys_up_to(3), ones(2));
+      if (then != Then::kAwaits) push.forget();
+      if (then == Then::kEnds) co_return ok_status();
+      co_return (co_await store.advance()).status;
+    });
+    EXPECT_EQ(status.code(), then == Then::kAwaits ? Code::kOk : Code::kUsage) << status.message();
+    if (then != Then::kAwaits)
+      EXPECT_NE(status.message().find("need 3 values, got 2"), std::string::npos) << status.message();
+  }
+}
+
 TEST(Job, AnAwaitedPushPullGivesTheNextStepsRows) {
   Job job = started(options(Consistency::sync()));
   const Status status = job.run([](Store& store) -> Task<Status> {

@@ -46,11 +46,11 @@ Pending ReplicaStore::push(TableId table, Keys keys, Rows grads) {
   if (!keeps(table)) return shared_.push(table, std::move(keys), std::move(grads));
   if (Status status = replica_.check_push(table, keys, grads.span()); !status.ok()) {
     if (status.code() != Code::kUsage) failure_ = status;  // As when a server refuses it.
-    return completed(std::move(status));
+    return refusals_.refuse(std::move(status));
   }
   StepPush& push = pushes_[table.value];
   if (push.pushed) {
-    return completed(
+    return refusals_.refuse(
         {Code::kUsage, fmt::format("second push to {} in step {}.{}; call advance() between them",
                                    replica_.spec(table).name, step_.epoch, step_.index)});
   }
@@ -81,7 +81,7 @@ Task<Answer> ReplicaStore::pulled(TableId table, Keys keys) {
 }
 
 Pending ReplicaStore::advance() {
-  if (!failure_.ok()) return completed(failure_);
+  if (const Status& why = stopped(); !why.ok()) return completed(why);
   if (step_ == kEndOfWork) return completed({Code::kUsage, "this shard has ended its work"});
   return begin(advanced());
 }
@@ -101,7 +101,7 @@ void ReplicaStore::forget_pushes() {
 }
 
 Pending ReplicaStore::end_epoch() {
-  if (!failure_.ok()) return completed(failure_);
+  if (const Status& why = stopped(); !why.ok()) return completed(why);
   if (step_ == kEndOfWork) return completed({Code::kUsage, "this shard has ended its work"});
   if (std::any_of(pushes_.begin(), pushes_.end(), [](const StepPush& push) { return push.pushed; })) {
     return completed({Code::kUsage, "end_epoch() within a step; call advance() first"});
@@ -157,7 +157,7 @@ Task<Status> ReplicaStore::publish_keys(Replica& shown, TableId table) {
 }
 
 Pending ReplicaStore::end_work() {
-  if (!failure_.ok()) return completed(failure_);
+  if (const Status& why = stopped(); !why.ok()) return completed(why);
   step_ = kEndOfWork;
   return shared_.end_work();
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/completion.h"
 #include "client/replica/replica_algorithm.h"
 #include "client/replica/request_task.h"
 #include "client/replica/shard_group.h"
@@ -53,6 +54,7 @@ class ReplicaStore final : public Store {
   Task<Status> publish_keys(Replica& shown, TableId table);
   ReplicaWork work() { return {replica_, shared_, step_, pushes_, shared_.closing(), rows_}; }
   void forget_pushes();
+  const Status& stopped() const { return failure_.ok() ? refusals_.forgotten() : failure_; }
 
   Store& shared_;
   Replica replica_;
@@ -62,6 +64,7 @@ class ReplicaStore final : public Store {
   std::vector<StepPush> pushes_;  // By table.
   std::uint64_t rows_ = 0;
   Status failure_;  // The first; what later requests repeat.
+  Refusals refusals_;
   std::list<RequestTask> running_;
 };
 
