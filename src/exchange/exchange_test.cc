@@ -397,6 +397,9 @@ TEST(Plan, RefusesWhatItsRanksCannotDo) {
   EXPECT_EQ(message("ring", Operation::kAllReduce, 4), "");
   EXPECT_NE(message("ring", Operation::kGather, 4).find("gather does not go this way"), std::string::npos);
   EXPECT_NE(message("servers:4", Operation::kAllReduce, 4).find("leave no worker"), std::string::npos);
+  for (const char* route : {"servers:1", "byteps:1"})
+    EXPECT_NE(message(route, Operation::kAllReduce, 1).find("1 servers leave no worker among 1 rank"),
+              std::string::npos);
   EXPECT_NE(message("hierarchical", Operation::kAllReduce, 4).find("multiply to the 4 ranks"),
             std::string::npos);
   EXPECT_EQ(message("servers:1", Operation::kBarrier, 4), "");

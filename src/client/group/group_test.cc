@@ -223,6 +223,17 @@ TEST(Group, RefusesCallsThatCannotBeRight) {
   EXPECT_TRUE(group.all_reduce(std::span(three)).ok());
 }
 
+TEST(Group, OfOneRankIsNoServer) {
+  std::vector<Group> groups = Group::in_process(1);
+  std::vector<float> data(4, 1);
+  for (const char* name : {"servers:1", "byteps:1"}) {
+    const Status status = groups[0].all_reduce(std::span(data), Reduction::kMean, *RouteChoice::named(name));
+    EXPECT_EQ(status.code(), Code::kUsage) << name;
+    EXPECT_NE(status.message().find("leave no worker among 1 rank"), std::string::npos) << status.message();
+  }
+  EXPECT_EQ(data, std::vector<float>(4, 1));
+}
+
 // What a group of two says of counts that its buffers do not have.
 TEST(Group, RefusesCountsThatBuffersDoNotHave) {
   std::vector<Group> groups = Group::in_process(2);

@@ -255,17 +255,16 @@ Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks) {
     return refuse(plan, std::string(operation_name(operation)) + " does not go this way");
   }
   if (plan.channels == 0 || plan.channels > 64) return refuse(plan, "expected 1 to 64 channels");
+  if (plan.servers >= ranks) {
+    return refuse(plan, std::to_string(plan.servers) + " servers leave no worker among " +
+                            std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"));
+  }
   if (ranks == 1) return ok_status();
   if (route.one_channel.has(operation) && plan.channels > 1) return refuse(plan, "expected one channel");
   if (route.check) {
     if (Status status = route.check(plan, operation, ranks); !status.ok()) return status;
   }
-  if (Status status = check_shape(plan, ranks); !status.ok()) return status;
-  if (plan.servers >= ranks) {
-    return refuse(plan, std::to_string(plan.servers) + " servers leave no worker among " +
-                            std::to_string(ranks) + " ranks");
-  }
-  return ok_status();
+  return check_shape(plan, ranks);
 }
 
 }  // namespace thalweg
