@@ -43,7 +43,7 @@ struct GradientOptions {
   // Lossy compression with error feedback, of f32 sums and means: "f16", "bf16", "int8", "top-k:0.01",
   // "random-k:0.01", "sign"; empty: none. It works on pieces.
   std::string codec;
-  RouteChoice route = {};  // Of what travels uncompressed.
+  RouteChoice route = {};  // Of what travels uncompressed; one without servers.
 
   // Horovod's way: up to 64 MB of what is ready, whole.
   static GradientOptions threshold() {

@@ -119,7 +119,8 @@ class Group {
   // What follows is run, or with _async started; a buffer of another size than said is kUsage.
   //
   // out[i] = the combination of all ranks' in[i], on every rank. Sums of one configuration have the same bits
-  // every time and on every rank. `in` and `out` may be the same memory, else must not overlap.
+  // every time and on every rank. `in` and `out` may be the same memory, else must not overlap. All ranks but
+  // a route's servers, see RouteChoice::servers().
   template <class T>
   Status all_reduce(std::span<const T> in, std::span<T> out, Combine how = {}, RouteChoice route = {}) {
     return run(all_reduce_call<T>(in, out, how, std::move(route)));
@@ -139,6 +140,7 @@ class Group {
   }
   // out[i] = sum over ranks of weight * in[i], divided by the sum of weights, for float and double: the mean
   // of all items when each rank gives the mean of `weight` of its own. Weights are >= 0, one of them above 0.
+  // The route has no servers.
   template <class T>
   Status weighted_mean(std::span<const T> in, std::span<T> out, double weight, RouteChoice route = {}) {
     const Result<GroupCall> call = all_reduce_call<T>(in, out, {}, std::move(route));

@@ -27,7 +27,8 @@ class RouteChoice {
   // "ring", "tree:4", "hierarchical:4x2", ... What "rings" and "hierarchical" leave open, the group fills in.
   // Errors: kUsage, with the names there are.
   static Result<RouteChoice> named(std::string_view name, Tuning tuning = {0, 1});
-  // The last ranks, so many, contribute nothing of their own to an all-reduce.
+  // The last ranks, so many, work for the others in an all-reduce: they contribute nothing, get no result,
+  // and pass a GroupCall whose `in` and `out` are null, else kUsage.
   std::uint32_t servers() const;
 
  private:

@@ -24,7 +24,7 @@ struct GroupStoreOptions {
   std::vector<TableSpec> tables;                                   // tables[i] is TableId{i}.
   std::map<std::string, std::shared_ptr<const CustomRule>> rules;  // By RuleSpec::custom.
   // How dense pushes of equal blocks are added up; unequal ones are gathered, sparse ones go as
-  // Group::all_reduce_sparse() chooses.
+  // Group::all_reduce_sparse() chooses. Of routes those without servers.
   RouteChoice route;
   // Gathers dense pushes too and adds them up by the tree over ranks that servers use for data shards:
   // the parameters then have the very bits that a job in sync mode gives them.

@@ -141,7 +141,8 @@ typedef struct {
   uint32_t peer;                /* Point to point: who receives. */
   const size_t* counts;         /* Elements of each rank's part, `size` numbers; null: nearly equal parts. */
   const size_t* counts_out;     /* All-to-all: of the part from each rank. */
-  const char* route;            /* "ring", "tree:4", ...; null: the group chooses. All ranks alike. */
+  const char* route;            /* "ring", "tree:4", ...; null: the group chooses. All ranks alike.
+                                   Servers of an all-reduce pass null for `in` and `out`. */
   double timeout_seconds;       /* 0: the group's. */
   size_t piece_bytes;           /* With a route: its blocks travel in pieces of this size; 0: whole. */
   uint32_t channels;            /* With a route: parts of the vector that travel side by side; 0: one. */

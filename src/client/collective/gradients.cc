@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "client/collective/gradient_piece.h"
+#include "client/group/group_call.h"
 #include "client/group/group_impl.h"
 #include "exchange/pipeline/pipeline.h"
 
@@ -227,6 +228,8 @@ bool Gradients::Impl::rest(Instant now) {
 Result<Gradients> Gradients::create(Group& group, std::vector<GradientSpec> tensors,
                                     GradientOptions options) {
   if (Status status = Pipeline::check(tensors, options); !status.ok()) return status;
+  if (Status status = check_all_contribute("GradientOptions::route", options.route); !status.ok())
+    return status;
   GradientMemory memory;
   memory.element_bytes = size_bytes(options.type);
   auto codec = codec_of(options);

@@ -10,6 +10,7 @@
 #include "base/hash/hash.h"
 #include "client/collective/group_turn.h"
 #include "client/collective/sparse_all_reduce.h"
+#include "client/group/group_call.h"
 #include "client/replica/replica_algorithm.h"
 #include "wire/messages.h"
 
@@ -265,6 +266,8 @@ Status agree_on_tables(Group& group, const std::vector<TableSpec>& tables, const
 }  // namespace
 
 Result<std::unique_ptr<GroupStore>> GroupStore::create(Group& group, GroupStoreOptions options) {
+  if (Status status = check_all_contribute("GroupStoreOptions::route", options.route); !status.ok())
+    return status;
   auto replica = Replica::make(options.tables, options.rules, false);
   Status agreed = agree_on_tables(group, options.tables, replica.status());
   if (!agreed.ok()) return agreed;

@@ -38,6 +38,7 @@ Status check_weighted_mean(const Group& group, const GroupCall& call, double wei
   if (call.type != DataType::kF32 && call.type != DataType::kF64) {
     return {Code::kUsage, "weighted mean: expected elements of type float or double"};
   }
+  if (Status status = check_all_contribute("weighted mean", call.route); !status.ok()) return status;
   if (Status status = check_call(call, group.rank(), group.size()); !status.ok()) return status;
   return check_overlap(call, group.rank(), {size_bytes(call.type), {}, call.count, call.count});
 }

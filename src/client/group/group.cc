@@ -95,7 +95,7 @@ Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& pla
   } else {
     plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element, in_order);
   }
-  const bool serves = size > plan->servers && rank >= size - plan->servers;
+  const bool serves = call.operation == Operation::kAllReduce && rank >= size - plan->servers;
   if (Status status = check_buffers(asked, call, rank, serves); !status.ok()) return status;
   const Block own = !has_parts(call.operation) ? Block{}
                     : call.parts.empty()       ? part_of({0, call.count}, size, rank)

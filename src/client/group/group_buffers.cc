@@ -25,7 +25,13 @@ bool leaves_part(Operation operation) {
 }  // namespace
 
 Status check_buffers(const GroupCall& asked, const Call& call, std::uint32_t rank, bool serves) {
-  if (serves) return ok_status();
+  if (serves && !asked.in && !asked.out) return ok_status();
+  if (serves) {
+    return wrong_call(asked,
+                      fmt::format("rank {} is a server of its route, which contributes nothing and gets "
+                                  "no result; expected null for `in` and `out`",
+                                  rank));
+  }
   if (asked.count == 0 && call.parts_out.empty()) return ok_status();
   const bool at_root = !has_root(asked.operation) || asked.root == rank;
   bool needs_in = asked.operation != Operation::kBarrier, needs_out = needs_in;

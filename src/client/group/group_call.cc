@@ -154,6 +154,14 @@ Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks
   return ok_status();
 }
 
+Status check_all_contribute(const char* what, const RouteChoice& route) {
+  if (route.servers() == 0) return ok_status();
+  return {Code::kUsage,
+          fmt::format("{}: its route's last ranks ({}) would be servers, which contribute nothing "
+                      "and get no result; expected a route without servers",
+                      what, route.servers())};
+}
+
 Status check_call(GroupCall asked, std::uint32_t rank, std::uint32_t ranks) {
   asked.combine = Reduction::kSum;
   Call made;

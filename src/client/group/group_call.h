@@ -18,7 +18,7 @@ Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks
 // OK where there is one for each rank and they add up to the whole vector. Errors: kUsage.
 Status check_counts(Operation operation, std::span<const std::size_t> counts, std::uint32_t ranks,
                     std::size_t whole);
-// OK, or which buffer of a made call is missing. `serves`: the plan makes this rank a server, which passes
+// OK, or which buffer of a made call is missing. `serves`: the plan makes this rank a server, which must pass
 // none.
 Status check_buffers(const GroupCall& asked, const Call& made, std::uint32_t rank, bool serves);
 
@@ -35,6 +35,9 @@ struct Extents {
 };
 // OK where the buffers have nothing in common or are in place as group.h says. Errors: kUsage.
 Status check_overlap(const GroupCall& asked, std::uint32_t rank, const Extents& extents);
+
+// OK where each rank gets what `what` makes by the route. Errors: kUsage.
+Status check_all_contribute(const char* what, const RouteChoice& route);
 
 bool has_parts(Operation operation);
 Status wrong_call(Operation operation, std::string why);

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "client/group/group_matrix_for_test.h"
+#include "thalweg/gradients.h"
+#include "thalweg/group_store.h"
 
 namespace thalweg {
 namespace {
@@ -221,6 +223,48 @@ TEST(Group, RefusesCallsThatCannotBeRight) {
   EXPECT_EQ(group.start(call).wait().code(), Code::kUsage);
   EXPECT_TRUE(group.status().ok());
   EXPECT_TRUE(group.all_reduce(std::span(three)).ok());
+}
+
+// Those of an all-reduce get no result, so what they pass for it is refused.
+TEST(Group, ServersPassNoBuffers) {
+  for (const std::string name : {"servers:2", "byteps:2"}) {
+    const auto body = [&name](Group& group) -> std::string {
+      const RouteChoice route = *RouteChoice::named(name);
+      const bool serves = group.rank() >= group.size() - route.servers();
+      std::vector<float> in(10, static_cast<float>(group.rank() + 1)), out(10);
+      if (serves) {
+        for (const bool with_in : {true, false}) {
+          const GroupCall call = Group::typed<float>(Operation::kAllReduce, with_in ? in.data() : nullptr,
+                                                     with_in ? nullptr : out.data(), 10, {}, route);
+          const Status status = group.run(call);
+          if (status.code() != Code::kUsage || status.message().find("is a server") == std::string::npos)
+            return "passed buffers: " + message_of(status);
+        }
+      }
+      const GroupCall call = Group::typed<float>(Operation::kAllReduce, serves ? nullptr : in.data(),
+                                                 serves ? nullptr : out.data(), 10, {}, route);
+      if (Status status = group.run(call); !status.ok()) return status.message();
+      if (!serves && out != std::vector<float>(10, 3)) return "got " + std::to_string(out[0]);
+      std::vector<float> from(8);
+      return message_of(group.all_to_all<float>(std::vector<float>(8), from, {}, {}, route));
+    };
+    EXPECT_EQ(on_threads(4, body), "") << name;
+  }
+}
+
+TEST(Group, RefusesServersWhereAllRanksHaveAResult) {
+  const auto body = [](Group& group) -> std::string {
+    const RouteChoice route = *RouteChoice::named("byteps:1");
+    std::vector<float> data(4);
+    if (group.weighted_mean<float>(data, data, 1, route).code() != Code::kUsage) return "weighted mean";
+    GradientOptions gradients;
+    gradients.route = route;
+    if (Gradients::create(group, {{"one", 4}}, gradients).status().code() != Code::kUsage) return "gradients";
+    GroupStoreOptions store;
+    store.route = route;
+    return GroupStore::create(group, store).status().code() == Code::kUsage ? "" : "store";
+  };
+  EXPECT_EQ(on_threads(3, body), "");
 }
 
 TEST(Group, OfOneRankIsNoServer) {
