@@ -48,8 +48,8 @@ class Codec {
   virtual std::optional<Arithmetic> arithmetic() const { return std::nullopt; }
 
   // Encodes gradient + residual into `out` of encoded_bytes(), and leaves in `residual` what that lost. An
-  // empty residual: no feedback. What is not finite is sent so that it decodes to NaN or infinity, and leaves
-  // no residual.
+  // empty residual: no feedback. What is not finite is sent so that it or one beside it decodes to NaN or
+  // infinity in this round, and leaves no residual.
   void encode(std::span<const float> gradient, std::span<float> residual, CodecRound round,
               std::span<std::byte> out) const;
   // sum[i] += factor * value i. On an error, that the bytes are no encoding, nothing has changed.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -79,6 +80,22 @@ TEST_P(CodecTest, WhatIsNotFiniteArrivesAndLeavesNoResidual) {
     const std::vector<float> sent = decoded(*codec_, encoded(*codec_, gradient, residual), 10);
     EXPECT_TRUE(std::any_of(sent.begin(), sent.end(), [](float value) { return !std::isfinite(value); }));
     for (const float lost : residual) EXPECT_EQ(lost, 0.0f);
+  }
+}
+
+// Whichever element it is; a codec that sends some of them would lose it otherwise.
+TEST_P(CodecTest, OneElementThatIsNotFiniteIsSeenAtOnce) {
+  const auto is_seen = [](float value) { return !std::isfinite(value); };
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    for (std::size_t at = 0; at < 300; ++at) {
+      std::vector<float> gradient = draw(300, 1), residual(300), none;
+      gradient[at] = bad;
+      EXPECT_TRUE(std::ranges::any_of(decoded(*codec_, encoded(*codec_, gradient, none), 300), is_seen))
+          << at;
+      EXPECT_TRUE(std::ranges::any_of(decoded(*codec_, encoded(*codec_, gradient, residual), 300), is_seen))
+          << at;
+      EXPECT_TRUE(std::ranges::none_of(residual, is_seen)) << at;
+    }
   }
 }
 

@@ -6,12 +6,28 @@
 // for n/k steps on average but for many times that now and then, and then moves by all the gradients of that
 // time at once: on a loss of curvature c it diverges from a rate of 2 / c (2n/k - 1) on, and this way from
 // twice that.
+//
+// What is not finite goes at once, in the place of its run's element, so that it is seen in the step in which
+// it comes.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
 #include "base/random.h"
 #include "exchange/block.h"
 #include "exchange/codec/codecs.h"
 
 namespace thalweg::codecs {
 namespace {
+
+// Magnitudes are ordered as their bits are, and what is not finite comes last.
+bool are_finite(std::span<const float> values) {
+  std::uint32_t greatest = 0;
+  for (const float value : values)
+    greatest = std::max(greatest, std::bit_cast<std::uint32_t>(value) & 0x7fffffffu);
+  return greatest < std::bit_cast<std::uint32_t>(std::numeric_limits<float>::infinity());
+}
 
 class RandomKCodec final : public Codec {
  public:
@@ -45,6 +61,16 @@ class RandomKCodec final : public Codec {
       visit(static_cast<std::size_t>(run.begin + (random.below(run.count) + round.step) % run.count));
     }
   }
+  // Of each run the first element that is not finite, in the places of those that are chosen.
+  void encode_not_finite(std::span<const float> values, std::span<std::byte> out) const {
+    const std::size_t kept = kept_of(kept_, values.size());
+    for (std::size_t k = 0; k < kept; ++k) {
+      const Block run = part_of({0, values.size()}, kept, k);
+      const auto of_run = values.subspan(run.begin, run.count);
+      const auto bad = std::ranges::find_if_not(of_run, [](float value) { return std::isfinite(value); });
+      if (bad != of_run.end()) store(*bad, out.data() + k * sizeof(float));
+    }
+  }
   void encode_values(std::span<const float> values, CodecRound round,
                      std::span<std::byte> out) const override {
     std::byte* to = out.data();
@@ -52,6 +78,7 @@ class RandomKCodec final : public Codec {
       store(values[index], to);
       to += sizeof(float);
     });
+    if (!are_finite(values)) encode_not_finite(values, out);
   }
 
   double kept_;
