@@ -50,9 +50,9 @@ struct JobOptions {
 };
 
 // The work of one data shard. When it returns OK, the shard ends its work (Store::end_work()) and the others
-// go on; any other status ends the job. It must not wait for another program, nor call the Job that runs it,
-// but may compute for as long as others wait for it, JobOptions::timeout. Where workers are processes, it
-// begins at Store::step().
+// go on; any other status ends the job. It must not wait for another program, nor call the Job that runs it
+// (what would wait for the program itself is kUsage), but may compute for as long as others wait for it,
+// JobOptions::timeout. Where workers are processes, it begins at Store::step().
 using Program = std::function<Task<Status>(Store& store)>;
 
 // Of all servers, now.
@@ -97,7 +97,8 @@ class BlockingStore {
   ShardId shard_;
 };
 
-// Functions may be called from any thread that is not running a program.
+// Functions may be called from any thread that is not running a program of the job; there run(), scan() and
+// the calls of a BlockingStore are kUsage.
 class Job {
  public:
   // Returns when every shard may be used. Errors: kUsage, naming the option that is wrong.
@@ -115,7 +116,8 @@ class Job {
   Status run(Program program = nullptr);
   // Precondition: `shard` is below JobOptions::data_shards. After listen() it can read() and nothing else.
   BlockingStore shard(ShardId shard);
-  // The step that the shard's next push and pull belong to; after listen() not known here, and the first.
+  // The step that the shard's next push and pull belong to; after listen() and inside a program not known
+  // here, and the first.
   Step clock(ShardId shard) const;
   // Calls `row` with each stored key (dense: row number) and its dim floats, in an order that depends on the
   // keys only. Shows what has been applied: in sync mode the steps that every shard has ended.

@@ -30,6 +30,11 @@ Instant BlockingStore::Calls::deadline(Timeout timeout) const {
 
 Status BlockingStore::Calls::turn(ShardId shard, const Act& act) {
   if (birth_.elsewhere()) return made_elsewhere("job");
+  if (cluster_.in_program()) {
+    return {Code::kUsage,
+            "a program of the job calls it and would wait for itself; expected the calls of the "
+            "program's own Store"};
+  }
   Status status = cluster_.wait_started();
   if (!status.ok()) return status;
   cluster_.turn(shard, [&](Worker& worker, ShardStore& store) { status = act(worker, store); });

@@ -15,6 +15,8 @@ class JobCluster : public Cluster {
   virtual Status wait_started() = 0;
   // Whether the data shards are of this process. Otherwise one store that can only look stands for each.
   virtual bool has_shards() const = 0;
+  // Whether the calling thread runs a program of this cluster, which must not wait for it.
+  virtual bool in_program() const = 0;
   // Runs `act` as a turn of the worker that has the shard's store, once its program does not compute.
   // Precondition, of the next one too: wait_started() has returned OK.
   virtual void turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) = 0;

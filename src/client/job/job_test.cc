@@ -322,6 +322,38 @@ TEST(Job, TwoJobsInOneProcessKnowNothingOfEachOther) {
   EXPECT_EQ(moved.stats().rows, 50u);
 }
 
+// Also where the program of another job calls it that runs on the same thread.
+TEST(Job, RefusesCallsFromInsideItsOwnPrograms) {
+  JobOptions without_threads = options(Consistency::sync());
+  without_threads.threads = 0;  // Its programs run on the thread that waits for them.
+  Job outer = started(options(Consistency::sync())), inner = started(without_threads);
+  std::atomic<int> refused{0}, scanned{0};
+  const auto try_calls = [&](ShardId shard) {
+    BlockingStore store = outer.shard(shard);
+    const Status said[] = {store.pull(kCounts, keys_up_to(1)).status(), store.advance(),
+                           outer.scan(kCounts, [](Key, std::span<const float>) {}), outer.run(nullptr)};
+    for (const Status& status : said) refused += status.code() == Code::kUsage;
+    EXPECT_NE(said[0].message().find("a program of the job calls it"), std::string::npos)
+        << said[0].message();
+    EXPECT_EQ(outer.clock(shard), Step{});
+  };
+  const Status inside = outer.run([&](Store& store) -> Task<Status> {
+    try_calls(store.shard());
+    if (store.shard() == ShardId{0}) {
+      const Status other = inner.run([&](Store&) -> Task<Status> {
+        try_calls(ShardId{1});
+        co_return ok_status();
+      });
+      if (!other.ok()) co_return other;
+      scanned += inner.scan(kCounts, [](Key, std::span<const float>) {}).ok();
+    }
+    co_return ok_status();
+  });
+  EXPECT_TRUE(inside.ok()) << inside.message();
+  EXPECT_EQ(refused, 2 * 4 * static_cast<int>(kShards));  // Four calls, by each program of both jobs.
+  EXPECT_EQ(scanned, 1);
+}
+
 TEST(Job, HandsReportsToTheApplicationOnceAndInOrder) {
   std::map<ShardId, std::string> seen;
   JobOptions reporting = options(Consistency::async());

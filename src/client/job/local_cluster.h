@@ -46,6 +46,7 @@ class LocalCluster final : public JobCluster {
 
   Status wait_started() override;
   bool has_shards() const override { return true; }
+  bool in_program() const override { return driver_.computes_here(); }
   void turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) override;
   bool wait_until(ShardId shard, const std::function<bool(const Worker&)>& done, Instant deadline) override;
   bool wait_until(const std::function<bool()>& done) override;

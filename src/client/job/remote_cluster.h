@@ -74,6 +74,7 @@ class RemoteCluster final : public JobCluster {
   // Says in the log who is missing, and ends the job when nobody has joined for as long as patience lasts.
   Status wait_started() override;
   bool has_shards() const override { return false; }
+  bool in_program() const override { return false; }  // Programs are other processes'.
   void turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) override;
   bool wait_until(ShardId shard, const std::function<bool(const Worker&)>& done, Instant deadline) override;
   bool wait_until(const std::function<bool()>& done) override;

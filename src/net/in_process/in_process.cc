@@ -64,6 +64,31 @@ class InProcess::Outbox final : public Transport {
   std::vector<Actor*> ready;
 };
 
+// Where a thread is inside a computation, which may wait for another driver and compute for that one
+// meanwhile.
+class InProcess::Computing {
+ public:
+  explicit Computing(const InProcess& driver) : driver_(driver), outer_(std::exchange(innermost_, this)) {}
+  ~Computing() { innermost_ = outer_; }
+  Computing(const Computing&) = delete;
+  Computing& operator=(const Computing&) = delete;
+
+  static bool any_of(const InProcess& driver) {
+    const Computing* at = innermost_;
+    while (at != nullptr && &at->driver_ != &driver) at = at->outer_;
+    return at != nullptr;
+  }
+
+ private:
+  static thread_local const Computing* innermost_;
+  const InProcess& driver_;
+  const Computing* const outer_;
+};
+
+thread_local const InProcess::Computing* InProcess::Computing::innermost_ = nullptr;
+
+bool InProcess::computes_here() const { return Computing::any_of(*this); }
+
 InProcess::InProcess(const Clock& clock) : clock_(clock) {}
 
 InProcess::~InProcess() { stop(); }
@@ -324,7 +349,10 @@ bool InProcess::run_one(Outbox& out, std::size_t self) {
 // Between turns of the actor, on the thread that had the last one: nothing is handed over.
 void InProcess::compute(Actor& actor, Computation& work, Outbox& out) {
   wake_another();
-  work.compute();
+  {
+    const Computing here(*this);
+    work.compute();
+  }
   {
     const std::unique_lock lock(actor.mutex);
     actor.computed = true;

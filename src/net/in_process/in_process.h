@@ -48,6 +48,9 @@ class InProcess {
   bool wait_until(NodeId id, const std::function<bool()>& done, Instant deadline = kNever);
   // Has callers of wait_until(id) evaluate `done` again; from inside turns of other nodes too.
   void look_again(NodeId id);
+  // Whether the calling thread is inside what a node of this driver wants computed, which must not wait for
+  // the node.
+  bool computes_here() const;
 
   Instant now() const { return clock_.now(); }
 
@@ -55,6 +58,7 @@ class InProcess {
   struct Actor;
   struct Mail;
   class Outbox;
+  class Computing;
   struct Timer {
     Instant at;
     Actor* actor;
