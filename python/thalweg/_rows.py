@@ -194,10 +194,10 @@ def _nullable_numbers(column: Any) -> tuple[np.ndarray, None, Optional[np.ndarra
 
 def _is_column(values: np.ndarray, table: Any, name: str) -> bool:
     """Whether these numbers are that column."""
-    column = table.iloc[:, [str(one) for one in table.columns].index(name)] if _is_pandas(table) else table[name]
     try:
+        column = table.iloc[:, [str(one) for one in table.columns].index(name)] if _is_pandas(table) else table[name]
         return np.array_equal(np.asarray(column, dtype=np.float32), values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, LookupError):
         return False
 
 
