@@ -218,8 +218,9 @@ class BusyPlace final : public SystemDisk {
  public:
   BusyPlace(std::string path, int times) : path_(std::move(path)), left_(times) {}
   Result<std::unique_ptr<File>> open(const std::string& path) const override {
-    if (path.ends_with(".safetensors") && left_ > 0)
+    if (path.ends_with(".safetensors") && left_ > 0) {
       EXPECT_TRUE(save_model(path_, fm_spec(), test_tables(fm_spec(), 30, --left_ + 1)).ok());
+    }
     return SystemDisk::open(path);
   }
 
