@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -336,10 +337,12 @@ class Group {
   static constexpr std::uint32_t kSplitsMax = 15;
 
   // Memory that the ranks of one machine share, so that large operations on it copy less. 64-byte aligned,
-  // zeroed; freed with the group at the latest. Any memory may be used in operations. Errors: kIo.
+  // zeroed; freed with the group at the latest. Any memory may be used in operations. Errors: kIo,
+  // also where no memory is as large.
   template <class T>
   Result<std::span<T>> allocate(std::size_t count) {
-    Result<void*> memory = allocate_bytes(count * sizeof(T));
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+    Result<void*> memory = allocate_bytes(count <= kMost / sizeof(T) ? count * sizeof(T) : kMost);
     if (!memory) return memory.status();
     return std::span<T>(static_cast<T*>(*memory), count);
   }

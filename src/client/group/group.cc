@@ -389,6 +389,10 @@ GroupWork Group::failed(Status status) {
 
 Result<void*> Group::allocate_bytes(std::size_t bytes) {
   if (impl_->links->birth.elsewhere()) return made_elsewhere("group");
+  if (bytes > kVectorBytesMax) {
+    return Status(Code::kIo, fmt::format("no {} bytes or more of group memory; expected at most {}", bytes,
+                                         kVectorBytesMax));
+  }
   const std::lock_guard lock(impl_->links->memory);
   Result<std::byte*> memory = impl_->links->driver.fabric().allocate(bytes);
   if (!memory) return memory.status();

@@ -48,9 +48,6 @@ Status make_arithmetic(const GroupCall& asked, Arithmetic& made) {
   return ok_status();
 }
 
-// No memory is as large, and as many vectors as there are ranks do not overflow.
-constexpr std::size_t kVectorBytesMax = std::size_t{1} << 50;
-
 Status check_room(const GroupCall& asked, std::size_t elements, std::size_t element_bytes) {
   if (elements <= kVectorBytesMax / element_bytes) return ok_status();
   return wrong_call(asked, fmt::format("{} elements of {} bytes each; expected at most {} bytes", elements,

@@ -13,6 +13,9 @@
 
 namespace thalweg {
 
+// No memory is as large, and as many vectors as there are ranks do not overflow.
+inline constexpr std::size_t kVectorBytesMax = std::size_t{1} << 50;
+
 // Into `made`, which is fresh. Errors: kUsage.
 Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks, Call& made);
 // OK where there is one for each rank and they add up to the whole vector. Errors: kUsage.

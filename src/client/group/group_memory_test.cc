@@ -150,6 +150,21 @@ std::string sum_from_anywhere(Group& group) {
   return {};
 }
 
+// Whose size in bytes may be above all numbers of its type.
+TEST(GroupMemory, RefusesMoreThanThereIs) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  const auto body = [](Group& group) -> std::string {
+    for (const std::size_t count : {kMost / 4 + 1, kMost / 8 + 9, kMost / 8, kMost, kMost / 64})
+      if (group.allocate<double>(count).status().code() != Code::kIo)
+        return std::to_string(count) + " doubles";
+    return group.allocate_bytes(kMost).status().code() == Code::kIo ? ""
+                                                                    : "as many bytes as there are numbers";
+  };
+  EXPECT_EQ(on_threads(2, body), "");
+  EXPECT_EQ(on_joined(2, GroupTransport::kShm, body), "");
+  EXPECT_EQ(on_joined(2, GroupTransport::kTcp, body), "");
+}
+
 TEST(GroupMemory, RanksMayKeepTheirVectorsInDifferentPlaces) {
   for (const std::uint32_t ranks : {2U, 3U, 5U}) {
     for (const bool reads : {false, true})
