@@ -140,8 +140,8 @@ class Group {
     return all_reduce_async<T>(data, data, how, std::move(route));
   }
   // out[i] = sum over ranks of weight * in[i], divided by the sum of weights, for float and double: the mean
-  // of all items when each rank gives the mean of `weight` of its own. Weights are >= 0, one of them above 0.
-  // The route has no servers.
+  // of all items when each rank gives the mean of `weight` of its own. Weights are >= 0, one of them above 0,
+  // and their sum is finite: kUsage at all ranks otherwise, which may go on. The route has no servers.
   template <class T>
   Status weighted_mean(std::span<const T> in, std::span<T> out, double weight, RouteChoice route = {}) {
     const Result<GroupCall> call = all_reduce_call<T>(in, out, {}, std::move(route));

@@ -183,7 +183,8 @@ thalweg_code thalweg_exchange_with(thalweg_group* group, const uint32_t* neighbo
 thalweg_code thalweg_receive(thalweg_group* group, void* data, size_t count, thalweg_type type,
                              uint32_t from);
 
-/* out[i] = the sum over ranks of weight * in[i], divided by the sum of weights; f32 and f64. */
+/* out[i] = the sum over ranks of weight * in[i], divided by the sum of weights; f32 and f64.
+   Weights are >= 0, and their sum is finite and above 0. */
 thalweg_code thalweg_weighted_mean(thalweg_group* group, const void* in, void* out, size_t count,
                                    thalweg_type type, double weight);
 /* out = the sum of all ranks' contributions, here `vectors` of them of `count` elements each, with bits that

@@ -1,5 +1,7 @@
 // The mean of all ranks' items, of which each gives the mean of `weight`: a sum of weighted vectors, divided
 // by the sum of weights, which travels by itself as a double so that all ranks divide by the same number.
+// Both are scaled by the power of two that brings this sum to [0.5, 1): no element overflows, and bits stay
+// the same.
 #include <cmath>
 #include <cstring>
 
@@ -24,10 +26,14 @@ Task<Status> mean_in_steps(GroupSteps& steps, GroupCall call, double weight) {
   const GroupCall weights = Group::typed<double>(Operation::kAllReduce, &sum, &sum, 1);
   if (Status status = co_await steps.take(weights); !status.ok()) co_return status;
   if (!(sum > 0)) co_return Status(Code::kUsage, "weighted mean: no rank has a weight above 0");
-  scale(call.out, call.in, call.count, call.type, weight);
+  if (std::isinf(sum))
+    co_return Status(Code::kUsage, "weighted mean: the sum of all ranks' weights overflows");
+  int exponent = 0;
+  const double scaled_sum = std::frexp(sum, &exponent);
+  scale(call.out, call.in, call.count, call.type, std::ldexp(weight, -exponent));
   call.in = call.out;
   Status status = co_await steps.take(call);
-  if (status.ok()) scale(call.out, call.out, call.count, call.type, 1 / sum);
+  if (status.ok()) scale(call.out, call.out, call.count, call.type, 1 / scaled_sum);
   co_return status;
 }
 

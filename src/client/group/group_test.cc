@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -105,6 +106,36 @@ TEST(Group, TakesTheMeanByWeight) {
     }
     return group.weighted_mean<float>(mine, mean, -1).code() == Code::kUsage ? ""
                                                                              : "a negative weight passed";
+  };
+  EXPECT_EQ(on_threads(3, body), "");
+}
+
+// Of weights that differ by a power of two, however small or great, the mean has the same bits.
+template <class T>
+std::string mean_by_weights_like(Group& group, double unit, T value) {
+  const std::vector<T> mine(10, value * static_cast<T>(group.rank() + 1));
+  std::vector<T> expected(10), mean(10);
+  if (Status s = group.weighted_mean<T>(mine, expected, group.rank() + 1); !s.ok()) return s.message();
+  if (Status s = group.weighted_mean<T>(mine, mean, unit * (group.rank() + 1)); !s.ok()) return s.message();
+  const double truth = 14.0 / 6 * static_cast<double>(value);
+  if (std::abs(static_cast<double>(expected[0]) - truth) > 1e-6 * truth)
+    return "got " + std::to_string(expected[0]);
+  return mean == expected ? "" : std::to_string(unit) + " gave " + std::to_string(mean[0]);
+}
+
+TEST(Group, TakesTheMeanByWeightsOutsideTheElementsRange) {
+  const auto body = [](Group& group) -> std::string {
+    std::string wrong;
+    for (const int exponent : {-1074, -1000, -150, -100, 64, 130, 1020}) {
+      const double unit = std::ldexp(1.0, exponent);
+      wrong += mean_by_weights_like<float>(group, unit, 1.0f);
+      wrong += mean_by_weights_like<float>(group, unit, 0x1p120f);
+      wrong += mean_by_weights_like<double>(group, unit, 0x1p1000);
+    }
+    std::vector<float> data(10);
+    if (group.weighted_mean<float>(data, data, 0x1p1023).code() != Code::kUsage)
+      wrong += "a sum that overflows";
+    return wrong + message_of(group.barrier());
   };
   EXPECT_EQ(on_threads(3, body), "");
 }
