@@ -2,8 +2,10 @@
 // by the sum of weights, which travels by itself as a double so that all ranks divide by the same number.
 // Both are scaled by the power of two that brings this sum to [0.5, 1): no element overflows, and bits stay
 // the same.
+#include <fmt/format.h>
+
 #include <cmath>
-#include <cstring>
+#include <limits>
 
 #include "client/group/group_call.h"
 #include "client/group/group_impl.h"
@@ -22,9 +24,19 @@ void scale(void* out, const void* in, std::size_t count, DataType type, double f
 }
 
 Task<Status> mean_in_steps(GroupSteps& steps, GroupCall call, double weight) {
-  double sum = weight;
+  // What is no weight is told to all ranks as NaN, for else their next mean would match this one.
+  const bool is_weight = weight >= 0 && !std::isinf(weight);
+  double sum = is_weight ? weight : std::numeric_limits<double>::quiet_NaN();
   const GroupCall weights = Group::typed<double>(Operation::kAllReduce, &sum, &sum, 1);
   if (Status status = co_await steps.take(weights); !status.ok()) co_return status;
+  if (!is_weight) {
+    co_return Status(
+        Code::kUsage,
+        fmt::format("weighted mean: this rank's weight is {}; expected a finite one of at least 0", weight));
+  }
+  if (std::isnan(sum)) {
+    co_return Status(Code::kUsage, "weighted mean: another rank's weight is negative or not finite");
+  }
   if (!(sum > 0)) co_return Status(Code::kUsage, "weighted mean: no rank has a weight above 0");
   if (std::isinf(sum))
     co_return Status(Code::kUsage, "weighted mean: the sum of all ranks' weights overflows");
@@ -37,10 +49,7 @@ Task<Status> mean_in_steps(GroupSteps& steps, GroupCall call, double weight) {
   co_return status;
 }
 
-Status check_weighted_mean(const Group& group, const GroupCall& call, double weight) {
-  if (!(weight >= 0) || std::isinf(weight)) {
-    return {Code::kUsage, "weighted mean: a weight is negative or not finite"};
-  }
+Status check_weighted_mean(const Group& group, const GroupCall& call) {
   if (call.type != DataType::kF32 && call.type != DataType::kF64) {
     return {Code::kUsage, "weighted mean: expected elements of type float or double"};
   }
@@ -52,13 +61,12 @@ Status check_weighted_mean(const Group& group, const GroupCall& call, double wei
 }  // namespace
 
 Status Group::weighted_mean(const GroupCall& call, double weight) {
-  if (Status status = check_weighted_mean(*this, call, weight); !status.ok()) return status;
+  if (Status status = check_weighted_mean(*this, call); !status.ok()) return status;
   return run_in_steps(*this, [&](GroupSteps& steps) { return mean_in_steps(steps, call, weight); });
 }
 
 GroupWork Group::weighted_mean_async(const GroupCall& call, double weight) {
-  if (Status status = check_weighted_mean(*this, call, weight); !status.ok())
-    return failed(std::move(status));
+  if (Status status = check_weighted_mean(*this, call); !status.ok()) return failed(std::move(status));
   return impl_->start([&](GroupSteps& steps) { return mean_in_steps(steps, call, weight); }, call.route);
 }
 

@@ -140,6 +140,27 @@ TEST(Group, TakesTheMeanByWeightsOutsideTheElementsRange) {
   EXPECT_EQ(on_threads(3, body), "");
 }
 
+TEST(Group, TellsAllRanksOfAWeightThatIsNone) {
+  const auto body = [](Group& group) -> std::string {
+    const std::vector<double> mine(5, group.rank());
+    std::vector<double> mean(5);
+    for (const double none : {-1.0, HUGE_VAL, std::nan("")}) {
+      const double weight = group.rank() == 1 ? none : 1;
+      const Status called = group.weighted_mean<double>(mine, mean, weight);
+      const Status started = group.weighted_mean_async<double>(mine, mean, weight).wait();
+      for (const Status& status : {called, started}) {
+        const char* const said = group.rank() == 1 ? "this rank's weight is" : "another rank's weight is";
+        if (status.code() != Code::kUsage || status.message().find(said) == std::string::npos)
+          return "said: " + message_of(status);
+      }
+      if (Status s = group.weighted_mean<double>(mine, mean, 1); !s.ok()) return s.message();
+      if (mean != std::vector<double>(5, 1)) return "the next mean is " + std::to_string(mean[0]);
+    }
+    return {};
+  };
+  EXPECT_EQ(on_threads(3, body), "");
+}
+
 TEST(Group, CombinesByAnOwnMonoid) {
   struct Widest {
     double low, high;
