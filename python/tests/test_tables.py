@@ -156,6 +156,18 @@ def test_numbers_that_are_categories_are_written_as_in_csv(dtype, missing, tmp_p
     np.testing.assert_array_equal(model.predict(frame), model.predict(str(tmp_path / "rows.csv")))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, "Float32"])
+def test_numbers_far_from_zero_are_those_of_csv(dtype, tmp_path):
+    random = np.random.default_rng(3)
+    numbers = (2000 + 20 * random.random(3000)).round(1)
+    frame = pandas.DataFrame({"year": pandas.Series(numbers).astype("int32" if dtype == np.int32 else "float64").astype(dtype)})
+    frame["click"] = (numbers > 2010).astype(int)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    of_csv = thalweg.train(str(tmp_path / "rows.csv"), columns="year:num", **SAME_CUT).model
+    assert "year:num-20" in of_csv.options["columns"]
+    assert thalweg.train(frame, columns="year:num", **SAME_CUT).model.digest == of_csv.digest
+
+
 def test_arrow_types_that_are_no_cells():
     rows = pyarrow.table({"when": pyarrow.array([1, 2], pyarrow.timestamp("s")), "label": [0, 1]})
     for form in (rows, rows.to_pandas()):

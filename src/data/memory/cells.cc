@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -102,6 +103,14 @@ std::size_t CellColumn::code(std::size_t row) const {
   const std::uint64_t at =
       found.kind == Cell::Kind::kUnsigned ? found.positive : static_cast<std::uint64_t>(found.whole);
   return at < dictionary_size ? static_cast<std::size_t>(at) : dictionary_size;
+}
+
+double as_written(float value) {
+  char digits[32];
+  const auto written = std::to_chars(digits, digits + sizeof digits, value);
+  double read = 0;
+  std::from_chars(digits, written.ptr, read);
+  return read;
 }
 
 std::string_view cell_text(const Cell& cell, std::string& scratch) {

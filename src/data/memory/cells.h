@@ -64,6 +64,9 @@ struct CellColumn {
   }
 };
 
+// The double that the shortest digits of a float say, as a program that reads it in CSV has it.
+double as_written(float value);
+
 // The cell as programs write it into CSV: 17, 0.5, 3.0, True; a missing one is empty. `scratch` holds it
 // where the column does not.
 std::string_view cell_text(const Cell& cell, std::string& scratch);

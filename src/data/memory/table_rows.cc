@@ -90,6 +90,8 @@ class TableParser final : public MemoryParser {
           return out.add(rules_.key(bucket_key(static_cast<float>(number_there), column.salt)),
                          column.field) ||
                  full(error);
+        if (cell.single && column.number.offset != 0)
+          number_there = as_written(static_cast<float>(number_there));
         const float value = in_form(number_there, column.number);
         if (value == 0.0f && !zeros_.contain(rules_.key(column.salt))) return true;
         return out.add_value(rules_.key(column.salt), value, column.field) || full(error);
