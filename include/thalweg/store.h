@@ -94,7 +94,7 @@ class [[nodiscard]] Pending {
   };
   Waiting operator co_await() const { return Waiting(completion_); }
   bool done() const;
-  Answer take();        // Once it is done.
+  Answer take();        // Once it is done; kUsage before.
   void forget() const;  // A failed request also fails advance(), so its answer need not be awaited.
 
  private:

@@ -7,7 +7,11 @@
 namespace thalweg {
 
 bool Pending::done() const { return completion_->done; }
-Answer Pending::take() { return std::move(completion_->answer); }
+Answer Pending::take() {
+  if (!done())
+    return {{Code::kUsage, "a request's answer is taken before it is done; await it instead"}, {}, {}};
+  return std::move(completion_->answer);
+}
 void Pending::forget() const {
   if (completion_->noted_by && completion_->noted_by->ok())
     *completion_->noted_by = completion_->answer.status;
