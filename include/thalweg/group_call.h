@@ -41,14 +41,16 @@ class Combine {
  public:
   // NOLINTBEGIN(google-explicit-constructor)
   Combine(Reduction reduction = Reduction::kSum) : reduction_(reduction) {}
-  Combine(const Monoid& monoid) : monoid_(monoid) {}
+  Combine(const Monoid& monoid) : monoid_(monoid), by_monoid_(true) {}
   // NOLINTEND(google-explicit-constructor)
   Reduction reduction() const { return reduction_; }
   const Monoid& monoid() const { return monoid_; }  // Without `combine` where the reduction counts.
+  bool by_monoid() const { return by_monoid_; }     // It was made of one, which must have a `combine`.
 
  private:
   Reduction reduction_ = Reduction::kSum;
   Monoid monoid_{};
+  bool by_monoid_ = false;
 };
 
 // One operation on elements of any type, as run() and start() take it; Group's typed members make these.

@@ -28,7 +28,10 @@ bool is_integer(DataType type) {
 
 Status make_arithmetic(const GroupCall& asked, Arithmetic& made) {
   const Monoid& monoid = asked.combine.monoid();
-  if (monoid.combine != nullptr) {
+  if (asked.combine.by_monoid()) {
+    if (monoid.combine == nullptr)
+      return wrong_call(asked,
+                        fmt::format("the monoid '{}' has no `combine`; expected a function", monoid.name));
     if (monoid.element_bytes == 0) return wrong_call(asked, "a monoid's elements must have a size");
     made = Arithmetic::of(monoid);
     return ok_status();

@@ -273,6 +273,10 @@ TEST(Group, RefusesCallsThatCannotBeRight) {
   GroupCall call = Group::typed<float>(Operation::kAllReduce, nullptr, three.data(), 3);
   EXPECT_NE(group.run(call).message().find("`in` is null"), std::string::npos);
   EXPECT_EQ(group.start(call).wait().code(), Code::kUsage);
+  Monoid unfinished;
+  unfinished.name = "widest", unfinished.element_bytes = sizeof(float);
+  EXPECT_NE(group.all_reduce(std::span(three), unfinished).message().find("'widest' has no `combine`"),
+            std::string::npos);
   EXPECT_TRUE(group.status().ok());
   EXPECT_TRUE(group.all_reduce(std::span(three)).ok());
 }
