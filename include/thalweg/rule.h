@@ -12,7 +12,8 @@ namespace thalweg {
 class CustomRule {
  public:
   virtual ~CustomRule() = default;
-  // Floats of state that each row of `dim` floats keeps beside it; they start as 0. The same at every call.
+  // Floats of state that each row of `dim` floats keeps beside it; they start as 0. The same at every call,
+  // and at most 2^20.
   virtual std::size_t state_floats(std::size_t dim) const = 0;
   // Once for each row that a step touches. `row`, `grad`: dim floats; `state`: state_floats(dim). `grad` is
   // the sum of all data shards' contributions to the step in sync mode, one shard's otherwise.

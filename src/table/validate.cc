@@ -13,6 +13,9 @@
 namespace thalweg {
 namespace {
 
+// As models can be saved, and rows fit frames with their state.
+constexpr std::size_t kCustomStateMax = limits::kDimMax;
+
 Status refuse(const TableSpec& spec, Code code, const std::string& what) {
   return {code, fmt::format("table '{}': {}", spec.name, what)};
 }
@@ -53,6 +56,12 @@ Status check_spec(const TableSpec& spec, const RangeSet& owned, const CustomRule
   }
   if (const Status rule = UpdateRule::check(spec.rule, custom); !rule.ok())
     return refuse(spec, rule.code(), rule.message());
+  const std::size_t state = spec.rule.kind == RuleKind::kCustom ? custom->state_floats(spec.dim) : 0;
+  if (state > kCustomStateMax) {
+    return refuse(spec, Code::kUsage,
+                  fmt::format("custom rule '{}' keeps {} floats of state for each row, expected at most {}",
+                              spec.rule.custom, state, kCustomStateMax));
+  }
   return ok_status();
 }
 
