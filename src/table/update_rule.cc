@@ -20,6 +20,11 @@ Status must_be(bool holds, const char* field, float value, const char* expected)
 }  // namespace
 
 Status UpdateRule::check(const RuleSpec& rule, const CustomRule* custom) {
+  if (rule.kind > RuleKind::kCustom) {
+    return {Code::kUsage,
+            fmt::format("update rule: kind {}, expected one of 0 to {}", static_cast<unsigned>(rule.kind),
+                        static_cast<unsigned>(RuleKind::kCustom))};
+  }
   const auto decay = [](float beta) { return beta >= 0.0f && beta < 1.0f; };
   const auto amount = [](float x) { return std::isfinite(x) && x >= 0.0f; };
   const bool positive_rate = rule.kind != RuleKind::kFtrl || rule.rate > 0.0f;

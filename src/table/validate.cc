@@ -30,6 +30,11 @@ Status check_span(const TableSpec& spec, const RangeSet& owned, RangeSpan ranges
 }  // namespace
 
 Status check_spec(const TableSpec& spec, const RangeSet& owned, const CustomRule* custom) {
+  if (spec.kind > TableSpec::Kind::kDense || spec.init.kind > InitSpec::Kind::kConstant) {
+    return refuse(spec, Code::kUsage,
+                  fmt::format("kind {} with initial values of kind {}, expected enumerators",
+                              static_cast<unsigned>(spec.kind), static_cast<unsigned>(spec.init.kind)));
+  }
   if (spec.dim == 0) return refuse(spec, Code::kUsage, "dim is 0, expected at least 1 float a row");
   if (spec.dim > limits::kDimMax) {
     return refuse(spec, Code::kUsage,

@@ -32,6 +32,14 @@ Status check(const JobOptions& options) {
   for (const Status& status : numbers) {
     if (!status.ok()) return status;
   }
+  if (options.consistency.kind > Consistency::Kind::kMaxWait ||
+      options.combine.kind > Combining::Kind::kTreeBothWays) {
+    return {Code::kUsage,
+            fmt::format("JobOptions::consistency is of kind {} and combine of kind {}, expected "
+                        "enumerators",
+                        static_cast<unsigned>(options.consistency.kind),
+                        static_cast<unsigned>(options.combine.kind))};
+  }
   const bool combines = step_policy(options.consistency)->combines();
   const bool tree = options.combine.is_tree();
   const bool both_ways = options.combine.kind == Combining::Kind::kTreeBothWays;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "cluster/pace.h"
 
 namespace thalweg {
@@ -37,6 +39,26 @@ TEST(JobOptions, HowLongANodeMayBeSilentIsWithinBounds) {
     EXPECT_EQ(check(job).code(), Code::kUsage);
     EXPECT_NE(check(job).message().find("JobOptions::silence"), std::string::npos);
   }
+}
+
+// As a cast of a number in a file may give them; a job with one would never start.
+TEST(JobOptions, NoEnumIsOutOfRange) {
+  const auto refused = [](const std::function<void(JobOptions&)>& change, const char* what) {
+    JobOptions job;
+    job.tables.resize(1);
+    job.tables[0].name = "t";
+    EXPECT_TRUE(check(job).ok()) << check(job).message();
+    change(job);
+    EXPECT_EQ(check(job).code(), Code::kUsage);
+    EXPECT_NE(check(job).message().find(what), std::string::npos) << check(job).message();
+  };
+  refused([](JobOptions& o) { o.consistency.kind = static_cast<Consistency::Kind>(99); },
+          "consistency is of kind 99");
+  refused([](JobOptions& o) { o.combine.kind = static_cast<Combining::Kind>(9); }, "combine of kind 9");
+  refused([](JobOptions& o) { o.tables[0].kind = static_cast<TableSpec::Kind>(4); }, "table 't': kind 4");
+  refused([](JobOptions& o) { o.tables[0].init.kind = static_cast<InitSpec::Kind>(9); },
+          "initial values of kind 9");
+  refused([](JobOptions& o) { o.tables[0].rule.kind = static_cast<RuleKind>(77); }, "update rule: kind 77");
 }
 
 // So that several words are missed before a node is.
