@@ -47,6 +47,7 @@ TEST_F(RefusedRequests, ARoomWithoutPlacesForSoManyRanksSaysSo) {
 
 TEST_F(RefusedRequests, FlagsWithoutEffectAreRefused) {
   refuses("eval --model m --at 3 " + rows(), 2, "--at is of the rows of a group");
+  refuses("bench exchange --route servers:1", 2, "--route servers:1: its servers contribute nothing");
   refuses("topo bench --ranks 4", 2, "--ranks is of the room that --room FILE writes");
   refuses("simulate faults --seeds 5:5", 2, "--seeds 5:5 has no seed");
 }

@@ -71,6 +71,12 @@ Result<BenchPlan> read_plan(const Options& options) {
   if (plan.route != "auto") {
     Result<RouteChoice> route = RouteChoice::named(plan.route, tuning);
     if (!route) return route.status();
+    if (route->servers() > 0) {
+      return Status(Code::kUsage,
+                    fmt::format("--route {}: its servers contribute nothing; expected a route that "
+                                "all ranks take part in",
+                                plan.route));
+    }
     plan.task.route = *std::move(route);
   }
   const std::string& range = options.text("bench-bytes");
