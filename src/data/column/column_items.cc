@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "data/column/number_form.h"
+
 namespace thalweg {
 namespace {
 
