@@ -11,6 +11,13 @@ namespace thalweg {
 
 struct Completion : std::enable_shared_from_this<Completion> {
   static Pending pending(std::shared_ptr<Completion> completion) { return Pending(std::move(completion)); }
+  // Of a request that is over as soon as it is made.
+  static Pending ended(Answer answer) {
+    auto completion = std::make_shared<Completion>();
+    completion->done = true;
+    completion->answer = std::move(answer);
+    return pending(std::move(completion));
+  }
   static std::shared_ptr<Completion> of(const Pending& request) { return request.completion_; }
 
   bool done = false;
@@ -25,11 +32,9 @@ struct Completion : std::enable_shared_from_this<Completion> {
 class Refusals {
  public:
   Pending refuse(Status why) const {
-    auto completion = std::make_shared<Completion>();
-    completion->done = true;
-    completion->answer.status = std::move(why);
-    completion->noted_by = first_;
-    return Completion::pending(std::move(completion));
+    Pending refused = Completion::ended({std::move(why), {}, {}});
+    Completion::of(refused)->noted_by = first_;
+    return refused;
   }
   // The first that was not awaited; OK: none was.
   const Status& forgotten() const { return *first_; }

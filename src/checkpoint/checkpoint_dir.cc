@@ -196,6 +196,16 @@ Status verify(const Disk& disk, const std::string& path) {
   return ok_status();
 }
 
+Result<bool> have_directory(Disk& disk, const std::string& directory) {
+  const auto found = disk.look(directory);
+  if (!found) return found.status();
+  if (*found == Entry::kDirectory) return true;
+  if (*found != Entry::kNothing)
+    return Status(Code::kIo, directory + ": something is in the way, expected a directory for checkpoints");
+  if (Status made = disk.make_directory(directory); !made.ok()) return made;
+  return false;
+}
+
 Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory) {
   const auto found = disk.look(directory);
   if (!found) return found.status();

@@ -54,6 +54,9 @@ struct Listed {
 // All directories named as checkpoints, by ascending step. kIo: there is no such directory.
 Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory);
 
+// A directory for checkpoints; true: it was there before. kIo: it cannot be made, or something is in the way.
+Result<bool> have_directory(Disk& disk, const std::string& directory);
+
 // Of a directory of checkpoints the newest, whole or not; else, or where there is none, `path`.
 std::string newest_at(const Disk& disk, const std::string& path);
 // `why` the newest_at() `path` is not whole, with the newest whole one as a hint where it is another.

@@ -78,17 +78,6 @@ Result<Part> write_share(Disk& disk, const Contents& contents, const std::string
   return part;
 }
 
-// Whether it was there before.
-Result<bool> have_directory(Disk& disk, const std::string& directory) {
-  const auto found = disk.look(directory);
-  if (!found) return found.status();
-  if (*found == Entry::kDirectory) return true;
-  if (*found != Entry::kNothing)
-    return Status(Code::kIo, directory + ": something is in the way, expected a directory for checkpoints");
-  if (Status made = disk.make_directory(directory); !made.ok()) return made;
-  return false;
-}
-
 Status check_parts(const Manifest& manifest, std::uint32_t parts) {
   const auto most = std::ranges::max_element(manifest.tables, {}, &TableRanges::ranges);
   if (most != manifest.tables.end() && parts >= 1 && parts <= most->ranges) return ok_status();

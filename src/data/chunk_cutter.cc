@@ -57,7 +57,8 @@ Status ChunkCutter::skip_first_line() {
     if (!more) return more.status();
     if (!*more) break;
   }
-  if (text_.size() >= 3 && std::memcmp(text_.data(), "\xef\xbb\xbf", 3) == 0) drop(3);
+  const std::string_view text(text_.data(), text_.size());
+  drop(text.size() - without_byte_order_mark(text).size());
   if (!rules_.header) return {};
   for (;;) {
     const char* end = text_.data() + text_.size();

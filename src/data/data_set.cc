@@ -352,11 +352,9 @@ void DataSet::take(const InputFile& file) {
 
 double DataSet::mean_entries(const std::string& lines) const {
   const std::string text = lines + std::string(kTextPad, '\0');
-  Cursor cursor{text.data(), text.data() + lines.size(), 0};
-  for (bool header = columns_.header; header && cursor.p < cursor.end;) {
-    header = !is_row(cursor.p, false);
-    cursor.p = line_end(cursor.p, cursor.end) + 1;
-  }
+  const char* const end = text.data() + lines.size();
+  const std::size_t rows = rows_of_begin(lines, columns_.header).size();
+  Cursor cursor{end - rows, end, 0};
   const bool pairs = check_interactions(options_, *format_, columns_, {}).ok();
   const std::unique_ptr<RowParser> parser =
       pairs ? row_parser(options_, *format_, columns_) : format_->parser(options_, columns_);

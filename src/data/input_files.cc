@@ -11,6 +11,7 @@
 
 #include "data/idx.h"
 #include "data/reader/not_text.h"
+#include "data/reader/row_loop.h"
 #include "data/text_windows.h"
 
 namespace thalweg {
@@ -100,8 +101,7 @@ Result<InputFile> open_input_file(const std::string& path, const TextWindows& te
 }  // namespace
 
 std::string InputFile::head_lines() const {
-  const std::size_t skip = head.starts_with("\xef\xbb\xbf") ? 3 : 0;
-  std::string lines = head.substr(skip);
+  std::string lines(without_byte_order_mark(head));
   const std::size_t last = lines.rfind('\n');
   if (!head_is_all && last != std::string::npos) lines.resize(last + 1);
   if (lines.empty() || lines.back() != '\n') lines += '\n';

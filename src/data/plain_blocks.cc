@@ -141,8 +141,7 @@ Status ChunkLines::find_first_line() {
   if (chunk_.begin == 0 && !files_->rules().header) {
     if (const Status status = read_more(std::min<std::uint64_t>(chunk_.end, kBlockBytes)); !status.ok())
       return status;
-    if (end_ >= 3 && std::memcmp(buffer_.data(), "\xef\xbb\xbf", 3) == 0)
-      begin_ = 3;  // UTF-8's byte order mark.
+    begin_ = end_ - without_byte_order_mark({buffer_.data(), end_}).size();
     return {};
   }
   for (bool blank = chunk_.begin == 0;;) {  // So far, of the lines before a header.

@@ -55,12 +55,7 @@ class InstantStore final : public Store {
   Pending yield() override { return done(); }
 
  private:
-  static Pending done(Answer answer = {}) {
-    auto completion = std::make_shared<Completion>();
-    completion->done = true;
-    completion->answer = std::move(answer);
-    return Completion::pending(std::move(completion));
-  }
+  static Pending done(Answer answer = {}) { return Completion::ended(std::move(answer)); }
   Step step_;
   std::shared_ptr<Completion> asked_;
 };

@@ -14,12 +14,7 @@
 namespace thalweg {
 namespace {
 
-Pending completed(Status status) {
-  auto completion = std::make_shared<Completion>();
-  completion->done = true;
-  completion->answer.status = std::move(status);
-  return Completion::pending(std::move(completion));
-}
+Pending completed(Status status) { return Completion::ended({std::move(status), {}, {}}); }
 
 Status work_ended() { return {Code::kUsage, "this shard has ended its work"}; }
 

@@ -19,12 +19,7 @@ namespace {
 
 using Wish = RankProgress::Wish;
 
-Pending completed(Answer answer) {
-  auto completion = std::make_shared<Completion>();
-  completion->done = true;
-  completion->answer = std::move(answer);
-  return Completion::pending(std::move(completion));
-}
+Pending completed(Answer answer) { return Completion::ended(std::move(answer)); }
 Pending completed(Status status) { return completed(Answer{std::move(status), {}, {}}); }
 
 // What a rank says of its push to one table: dense: first row and rows; sparse: 0 and keys.

@@ -15,12 +15,7 @@ constexpr std::size_t kPublishedFloats = std::size_t{1} << 20;  // Of a push.
 
 Answer answer(Status status, Rows rows = {}) { return {std::move(status), std::move(rows), {}}; }
 
-Pending completed(Status status) {
-  auto completion = std::make_shared<Completion>();
-  completion->done = true;
-  completion->answer = answer(std::move(status));
-  return Completion::pending(std::move(completion));
-}
+Pending completed(Status status) { return Completion::ended({std::move(status), {}, {}}); }
 
 }  // namespace
 

@@ -141,8 +141,7 @@ void guess_column(const CellSample& sample, Column& column) {
   column.facts.distinct = sample.distinct;
   column.facts.numbers = sample.numbers == sample.seen.size() && sample.numbers > 0;
   column.facts.smallest = sample.smallest, column.facts.largest = sample.largest;
-  const bool is_feature = column.kind == Kind::kNumeric || column.kind == Kind::kCategorical;
-  if (is_feature && !column.kind_told) guess_kind(sample, column);
+  if (is_feature(column) && !column.kind_told) guess_kind(sample, column);
 }
 
 bool is_small(char c) { return c >= 'a' && c <= 'z'; }

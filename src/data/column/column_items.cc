@@ -188,9 +188,6 @@ Result<std::vector<ColumnItem>> parse_column_items(std::string_view text, std::s
 }
 
 std::string columns_text(const Columns& columns) {
-  const auto is_feature = [](const Column& c) {
-    return c.kind == Column::Kind::kNumeric || c.kind == Column::Kind::kCategorical;
-  };
   std::vector<const Column*> features;
   for (const Column& c : columns.list) {
     if (is_feature(c)) features.push_back(&c);

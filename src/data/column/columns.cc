@@ -238,11 +238,11 @@ Status set_known_kinds(Columns& columns, const std::string& path, const ReadOpti
     std::size_t at = 0;
     const auto is_it = [&](const Column& c) { return c.name == item.name || c.name == trimmed(item.name); };
     while (at < columns.list.size() && !is_it(columns.list[at])) ++at;
-    const bool is_feature = item.kind == Kind::kNumeric || item.kind == Kind::kCategorical;
+    const bool feature = is_feature(item.kind);
     if (at < columns.list.size()) {
       found[at] = item;
       columns.list[at].name = item.name;  // Keys are of the model's, which may have the header's blanks.
-    } else if (is_feature) {
+    } else if (feature) {
       return {Code::kData,
               fmt::format("{}: has no column \"{}\", which the model was trained with; its columns "
                           "are {}",
@@ -256,13 +256,11 @@ Status set_known_kinds(Columns& columns, const std::string& path, const ReadOpti
                   "name another (its columns are {})",
                   path, item.name, names_of(columns))};
     }
-    if (is_feature) columns.field_order.push_back(item.name);
+    if (feature) columns.field_order.push_back(item.name);
   }
   for (std::size_t c = 0; c < found.size(); ++c) set_kind(found[c], columns.list[c]);
   return {};
 }
-
-bool is_feature(const Column& c) { return c.kind == Kind::kNumeric || c.kind == Kind::kCategorical; }
 
 }  // namespace
 
@@ -329,8 +327,7 @@ Key category_key(std::string_view cell, Key salt) {
 
 std::optional<std::uint32_t> field_of_column(std::string_view name, const Columns& columns) {
   for (const Column& column : columns.list) {
-    const bool is_feature = column.kind == Kind::kNumeric || column.kind == Kind::kCategorical;
-    if (is_feature && column.name == name) return column.field;
+    if (is_feature(column) && column.name == name) return column.field;
   }
   return std::nullopt;
 }
@@ -338,8 +335,7 @@ std::optional<std::uint32_t> field_of_column(std::string_view name, const Column
 std::uint32_t fields_of_columns(const Columns& columns) {
   std::uint32_t fields = 0;
   for (const Column& column : columns.list) {
-    const bool is_feature = column.kind == Kind::kNumeric || column.kind == Kind::kCategorical;
-    if (is_feature) fields = std::max(fields, column.field + 1);
+    if (is_feature(column)) fields = std::max(fields, column.field + 1);
   }
   return fields;
 }
@@ -426,8 +422,7 @@ Result<Columns> settle_columns(Columns columns, const std::string& path, const R
     status = set_kind_by_name(columns, path, item);
   }
   for (Column& column : columns.list) {
-    const bool unused = column.kind == Kind::kWeight && options.weight_column == kNoWeights;
-    if (unused) column.kind = Kind::kIgnored;
+    if (column.kind == Kind::kWeight && options.weight_column == kNoWeights) column.kind = Kind::kIgnored;
   }
   if (status.ok() && !options.known_numbers.empty())
     status = take_known_numbers(columns, options.known_numbers);

@@ -76,6 +76,11 @@ struct Columns {
 // every cell of the first 100 rows is a number, empty, or a word for a missing value.
 Result<Columns> find_columns(std::string_view head, const std::string& path, const ReadOptions& options);
 
+inline bool is_feature(Column::Kind kind) {
+  return kind == Column::Kind::kNumeric || kind == Column::Kind::kCategorical;
+}
+inline bool is_feature(const Column& column) { return is_feature(column.kind); }
+
 // Gives the numeric and categorical ones their fields.
 void number_columns(Columns& columns);
 // The same of columns whose names and likely kinds are known, such as a table's in memory.

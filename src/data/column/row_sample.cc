@@ -7,6 +7,18 @@
 #include "data/text_windows.h"
 
 namespace thalweg {
+
+std::string_view rows_of_begin(std::string_view text, bool header) {
+  text = without_byte_order_mark(text);
+  if (!header) return text;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text = end == text.npos ? std::string_view() : text.substr(end + 1);
+    if (text.empty() || !is_blank(line)) return text;
+  }
+}
+
 namespace {
 
 // Pieces of plain files, evenly over all of them.
@@ -37,18 +49,6 @@ void append_lines(std::string_view piece, bool from_begin, bool to_end, std::str
   if (!to_end) piece = piece.substr(0, last == piece.npos ? 0 : last + 1);
   rows += piece;
   if (!rows.empty() && rows.back() != '\n') rows += '\n';
-}
-
-// Without the byte order mark and the header that a file may begin with.
-std::string_view rows_of_begin(std::string_view text, bool header) {
-  text = without_byte_order_mark(text);
-  if (!header) return text;
-  for (;;) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text = end == text.npos ? std::string_view() : text.substr(end + 1);
-    if (text.empty() || !is_blank(line)) return text;
-  }
 }
 
 Result<std::string> read_pieces(const PlainFiles& opened, const std::vector<InputFile>& files, bool header,

@@ -39,8 +39,7 @@ std::string name_of_cell(const Column& column, std::string_view cell) {
 void name_cells(const NamedRow& row, std::vector<std::string>& names) {
   const std::vector<std::string> cells = cells_of_line(row.line, row.columns.separator);
   const auto is_of = [](const Column& column, std::uint32_t field) {
-    return column.field == field &&
-           (column.kind == Column::Kind::kNumeric || column.kind == Column::Kind::kCategorical);
+    return column.field == field && is_feature(column);
   };
   for (const std::uint32_t field : row.fields) {
     std::size_t c = 0;

@@ -49,12 +49,7 @@ class MovingServers final : public Store {
   Pending yield() override { return answered({}); }
 
  private:
-  static Pending answered(Rows rows) {
-    auto completion = std::make_shared<Completion>();
-    completion->done = true;
-    completion->answer.rows = std::move(rows);
-    return Completion::pending(std::move(completion));
-  }
+  static Pending answered(Rows rows) { return Completion::ended({ok_status(), std::move(rows), {}}); }
 };
 
 // One shard, on a table of one sort.

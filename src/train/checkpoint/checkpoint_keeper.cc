@@ -13,22 +13,16 @@ namespace {
 constexpr Duration kEveryUnlessTold = std::chrono::minutes(5);
 constexpr std::uint64_t kWholeToChanges = 2;  // Whole ones are so many times as large as all changes since.
 
-Status make_directory(Disk& disk, const std::string& directory) {
-  const auto found = disk.look(directory);
-  if (!found) return found.status();
-  if (*found == Entry::kDirectory) return disk.check_writable(directory);
-  if (*found == Entry::kNothing) return disk.make_directory(directory);
-  return {Code::kIo, directory + ": something is in the way, expected a directory for checkpoints"};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::open(const CheckpointOptions& options,
                                                                  bool of_this_job) {
   std::unique_ptr<CheckpointKeeper> keeper(new CheckpointKeeper(options));
   Disk& disk = keeper->disk_;
-  if (Status made = make_directory(disk, options.directory); !made.ok())
-    return Status(made.code(), "--checkpoint: " + made.message());
+  const auto was_there = checkpoint::have_directory(disk, options.directory);
+  Status usable = was_there.status();
+  if (usable.ok() && *was_there) usable = disk.check_writable(options.directory);
+  if (!usable.ok()) return Status(usable.code(), "--checkpoint: " + usable.message());
   keeper->directory_ = disk.resolve(options.directory);
   auto claim = checkpoint::DirectoryClaim::take(disk, keeper->directory_);
   if (claim) {

@@ -18,11 +18,8 @@ namespace thalweg {
 namespace {
 
 Status check_features(const DataSet& data) {
-  const auto is_feature = [](const Column& column) {
-    return column.kind == Column::Kind::kNumeric || column.kind == Column::Kind::kCategorical;
-  };
-  const std::vector<Column>& columns = data.columns().list;
-  if (!data.format().columns || std::any_of(columns.begin(), columns.end(), is_feature)) return ok_status();
+  const auto learns = [](const Column& column) { return is_feature(column); };
+  if (!data.format().columns || std::ranges::any_of(data.columns().list, learns)) return ok_status();
   return with_hint({Code::kUsage, fmt::format("{}: no column is a feature: {}", data.paths().front(),
                                               columns_text(data.columns()))},
                    "--columns NAME:num or NAME:cat says which are");
