@@ -283,6 +283,39 @@ TEST_F(KeepBest, RowsThatAllWeighNothingAreNamed) {
   }
 }
 
+// Before a round's end each client has what its own rows have taught it, and none of that is the model.
+TEST_F(KeepBest, PassesWithinARoundAreNotScored) {
+  options_.algorithm = "fedavg:E=2";
+  options_.data_shards = 3, options_.epochs = 5;
+  const TrainResult rounds = run(options_);
+  ASSERT_TRUE(rounds.complete) << rounds.status.message();
+  ASSERT_EQ(rounds.epochs.size(), 5u);
+  for (const std::uint32_t number : {1, 2, 3, 4, 5})
+    EXPECT_EQ(rounds.epochs[number - 1].held_out.has_value(), number % 2 == 0 || number == 5) << number;
+  options_.algorithm = "fedavg:E=5";
+  const TrainResult whole = run(options_);
+  EXPECT_EQ(whole.kept_epoch, 5u);
+  EXPECT_EQ(whole.model_rows, rounds.model_rows) << "rows of all clients";
+  options_.algorithm = "fedavg:E=3", options_.epochs = 60, options_.patience = 1;
+  const TrainResult patient = run(options_);
+  EXPECT_GT(patient.epochs.size(), 3u);
+  EXPECT_LT(patient.epochs.size(), 60u);
+  EXPECT_EQ(patient.epochs.size() % 3, 0u) << "a round was no better, rather than a pass";
+  EXPECT_EQ(patient.kept_epoch, patient.epochs.size() - 3);
+}
+
+TEST_F(KeepBest, AJobThatIsToEndEndsItsRoundWithThePass) {
+  options_.algorithm = "fedavg:E=1000";
+  options_.data_shards = 3, options_.epochs = 1000;
+  options_.after_epoch = [](const TrainEpoch& epoch) { return epoch.number < 2; };
+  const TrainResult ended = run(options_);
+  ASSERT_TRUE(ended.complete) << ended.status.message();
+  EXPECT_LT(ended.examples, 10u * 600);
+  options_.after_epoch = nullptr;
+  options_.algorithm = "fedavg", options_.epochs = 1;
+  EXPECT_EQ(ended.model_rows, run(options_).model_rows) << "of all clients";
+}
+
 class KeepBestOfCheckpoints : public KeepBest {
  protected:
   KeepBestOfCheckpoints() {
@@ -321,6 +354,7 @@ class KeepBestOfCheckpoints : public KeepBest {
     ASSERT_EQ(got.epochs.size(), calm_.epochs.size());
     for (std::size_t e = 0; e < calm_.epochs.size(); ++e) {
       EXPECT_EQ(got.epochs[e].number, calm_.epochs[e].number);
+      EXPECT_EQ(got.epochs[e].costs.steps, calm_.epochs[e].costs.steps);
       EXPECT_EQ(got.epochs[e].held_out->logloss, calm_.epochs[e].held_out->logloss);
       EXPECT_EQ(got.epochs[e].held_out->metrics, calm_.epochs[e].held_out->metrics);
     }

@@ -198,10 +198,8 @@ Task<Status> ShardTrainer::step(const Prepared& current, PreparedRef& next, Batc
   if (Status status = co_await prepare(source, spec_.shard_batch_rows(), next); !status.ok())
     co_return status;
   if (Status status = co_await receive(std::move(pending)); !status.ok()) co_return status;
-  if (late_) {
-    pass_rows_ += current.rows;  // It catches up.
-  } else if (Status status = learn(current); !status.ok()) {
-    co_return status;
+  if (!late_) {  // Else it catches up, and these rows teach nothing.
+    if (Status status = learn(current); !status.ok()) co_return status;
   }
   rows_.assign(rows_.size(), Rows());  // Before those of the next step come.
   co_return explained((co_await store_.advance()).status);
@@ -237,14 +235,16 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
   };
   // An heir walks over the batches that its predecessor finished, and says what it found there. A
   // checkpoint's step may lie beyond the last of them.
-  const std::uint32_t walked = store_.step().index;
+  const std::uint32_t walks = store_.step().index;
+  std::uint32_t walked = 0;
   bool ended = false;
-  for (std::uint32_t skipped = 0; skipped < walked && !ended && !store_.closing(); ++skipped) {
+  while (walked < walks && !ended && !store_.closing()) {
     if (Status status = co_await prepare(source, spec_.shard_batch_rows(), current); !status.ok())
       co_return status;
     ended = current->rows == 0;
     pass_rows_ += current->rows;
-    note(skipped);
+    note(walked);
+    if (!ended) ++walked;
   }
   if (!ended) {
     if (Status status = co_await prepare(source, spec_.shard_batch_rows(), current); !status.ok())
@@ -408,9 +408,10 @@ Task<Status> ShardTrainer::run() {
     }
     if (store_.closing()) break;
     // These shards share a pass over packed files, too.
-    if (Status status = inputs_->valid ? open_held_out() : ok_status(); !status.ok()) co_return status;
+    const bool scores = inputs_->valid != nullptr && makes_model(spec_, epoch);
+    if (Status status = scores ? open_held_out() : ok_status(); !status.ok()) co_return status;
     if (const Status status = (co_await store_.barrier({epoch, 0})).status; !status.ok()) co_return status;
-    if (inputs_->valid != nullptr) {
+    if (scores) {
       if (Status status = co_await score_held_out(epoch); !status.ok()) co_return status;
     }
     if (const Status status = (co_await store_.barrier({epoch, 1})).status; !status.ok()) co_return status;

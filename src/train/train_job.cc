@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/limits.h"
@@ -66,6 +67,23 @@ Status check_state(const TrainerOptions& options, const TrainSpec& spec) {
   return spec.shows_passes ? BestSoFar::check(options) : ok_status();
 }
 
+// The model takes the place of all that is at `out`.
+Status check_out(const TrainerOptions& options) {
+  const SystemDisk disk;
+  if (Status status = check_model_destination(disk, options.out); !status.ok()) return status;
+  const std::filesystem::path out = disk.resolve(options.out);
+  for (const auto& [flag, place] :
+       {std::pair("--checkpoint", options.checkpoint.directory), std::pair("--state", options.state)}) {
+    if (place.empty()) continue;
+    const std::filesystem::path from_out = std::filesystem::path(disk.resolve(place)).lexically_relative(out);
+    if (from_out.empty() || *from_out.begin() == "..") continue;
+    return {Code::kUsage, fmt::format("{} {} is within --out {}, all of which the model takes the place of; "
+                                      "expected a directory elsewhere",
+                                      flag, place, options.out)};
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 void TrainJob::say(TrainMessage kind, const std::string& line) const {
@@ -75,7 +93,7 @@ void TrainJob::say(TrainMessage kind, const std::string& line) const {
 Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, LooksAt looks_at) {
   if (Status status = check_silence(given); !status.ok()) return status;
   if (!given.out.empty()) {
-    if (Status status = check_model_destination(SystemDisk(), given.out); !status.ok()) return status;
+    if (Status status = check_out(given); !status.ok()) return status;
   }
   std::vector<PassedOver> passed_over;
   // Where there is a state, it says where the job goes on.
@@ -134,8 +152,10 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, 
 
 std::unique_ptr<TrainMonitor> TrainJob::new_monitor() const {
   const TrainSpec& s = spec();
-  return std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards,
-                                        s.train.shuffle.order != RowOrder::kFiles);
+  auto monitor = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards,
+                                                s.train.shuffle.order != RowOrder::kFiles);
+  if (resume_) monitor->begin_within_pass();
+  return monitor;
 }
 
 Status TrainJob::count_keys() const {

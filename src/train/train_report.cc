@@ -266,7 +266,10 @@ void TrainMonitor::add_one(ShardId shard, ReportId id, const TrainReport& report
   epoch.train[shard.value] += report.sum;
   epoch.rows += fresh.rows;
   epoch.steps = std::max(epoch.steps, id.index);
-  examples_ += fresh.rows;
+  if (begins_within_pass_ && newest_[shard.value] == ReportId{} && report.sum.rows == 0)
+    steps_before_ = std::max(steps_before_, id.index);
+  else
+    examples_ += fresh.rows;
   shard_done_[shard.value] = report.fraction_done;
   shard_epoch_[shard.value] = id.epoch / 2;
 }
@@ -287,6 +290,7 @@ TrainNumbers TrainMonitor::numbers() const {
   out.examples = examples_;
   out.skipped_rows = skipped_rows_;
   for (const auto& [number, epoch] : epochs_) out.steps += epoch.steps;
+  out.steps -= steps_before_;
   const auto trained = [this](std::uint32_t epoch) {
     const auto found = epochs_.find(epoch);
     return found == epochs_.end() ? LossSum() : found->second.trained();

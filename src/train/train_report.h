@@ -78,8 +78,8 @@ struct EpochNumbers {
 
 struct TrainNumbers {
   std::uint64_t skipped_rows = 0;  // Bad rows left out in the first pass, held-out ones included.
-  std::uint64_t examples = 0;      // Trained on, over all passes.
-  std::uint64_t steps = 0;         // Over all passes, in each of the shard that made most.
+  std::uint64_t examples = 0;      // Trained on in this run, over all passes.
+  std::uint64_t steps = 0;         // The same, in each of the shard that made most.
   double done = 0;                 // Part of the whole job, 0 to 1; below 0 when not known.
   std::uint32_t epoch = 0;
   LossSum progressive;     // First pass: every row was scored before it was learnt.
@@ -93,6 +93,9 @@ class TrainMonitor {
   // Memory for the AUC of held-out rows: 50 MB at most of a pass that has not been asked for yet.
   // `reordered`: each pass reads the text in another order.
   TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards, bool reordered = false);
+  // The job may go on from within a pass: rows of a shard's first report that it did not learn are from
+  // before this run.
+  void begin_within_pass() { begins_within_pass_ = true; }
   // False when the text is no report, nor are several. Of several, those up to the number of an earlier text
   // are left out.
   bool add(ShardId shard, ReportId id, std::string_view text);
@@ -154,6 +157,8 @@ class TrainMonitor {
   mutable std::mutex mutex_;
   Loss loss_;
   bool reordered_;
+  bool begins_within_pass_ = false;
+  std::uint32_t steps_before_ = 0;         // Of that pass, before this run.
   std::uint32_t passes_;                   // That there are to be.
   std::map<std::uint32_t, Epoch> epochs_;  // Those of which there has been a report.
   std::vector<double> shard_done_;

@@ -65,6 +65,20 @@ TEST(TrainMonitor, AnHeirsReportCountsWhatWasNotReported) {
   EXPECT_EQ(monitor.epoch_numbers(1).rows, 80u);
 }
 
+TEST(TrainMonitor, AResumedJobCountsWhatItLearnsItself) {
+  TrainMonitor monitor(Loss::kLogistic, 3, 2);
+  monitor.begin_within_pass();
+  TrainReport walked = training(0, 70, 0.5f);
+  walked.sum = {};
+  EXPECT_TRUE(monitor.add(ShardId{0}, {2, 7}, to_text(walked)));
+  EXPECT_TRUE(monitor.add(ShardId{0}, {2, 16}, to_text(training(1, 160, 1.0f))));
+  EXPECT_TRUE(monitor.add(ShardId{1}, {4, 5}, to_text(training(1, 50, 0.5f)))) << "at the begin of a pass";
+  EXPECT_EQ(monitor.numbers().examples, 90u + 50u);
+  EXPECT_EQ(monitor.numbers().steps, 9u + 5u);
+  EXPECT_EQ(monitor.epoch_numbers(1).rows, 160u) << "of all runs";
+  EXPECT_EQ(monitor.epoch_numbers(1).steps, 16u);
+}
+
 TEST(TrainMonitor, MeasuresASampleOfTheRowsOfAPassesLatterHalf) {
   TrainMonitor monitor(Loss::kLogistic, 2, 2);
   const auto report = [&](std::uint32_t shard, std::uint32_t epoch, std::uint32_t step, float fraction,

@@ -37,6 +37,12 @@ Task<Status> GroupRounds::settle(std::span<float> vector, Mine mine) {
   co_return ok_status();
 }
 
+Task<Status> GroupRounds::agree(Mine mine) {
+  const auto words = vector_of(0);
+  if (!words) co_return words.status();
+  co_return co_await settle(*words, mine);
+}
+
 Task<Status> GroupRounds::sum_sparse(Replica& replica, std::span<const StepPush> pushes) {
   const StepPush none;
   for (std::uint16_t t = 0; t < replica.tables(); ++t) {
@@ -68,7 +74,8 @@ Task<Status> GroupRounds::sum_sparse(Replica& replica, TableId table, const Step
 }
 
 Task<Status> GroupRounds::mean(Replica& replica, Mine mine) {
-  if (Status status = co_await mean_of_dense(replica, mine, replica); !status.ok()) co_return status;
+  const Status dense = co_await mean_of_dense(replica, mine, replica);
+  if (!dense.ok() || !has_mean()) co_return dense;
   for (std::uint16_t t = 0; t < replica.tables(); ++t) {
     if (replica.is_dense(TableId{t})) continue;
     if (Status status = co_await mean_sparse(replica, TableId{t}, mine); !status.ok()) co_return status;
@@ -87,7 +94,7 @@ Task<Status> GroupRounds::mean_of_dense(const Replica& replica, Mine mine, Repli
     for (float& value : rows) value = weight > 0 ? value * weight : 0.0f;
   }
   Status status = co_await settle(*vector, mine);
-  if (!status.ok() || weight_ <= 0) co_return status;
+  if (!status.ok() || !has_mean()) co_return status;
   const float part = static_cast<float>(1 / weight_);
   for (float& value : rows) value *= part;
   into.write_dense(rows);
@@ -101,7 +108,7 @@ Task<Status> GroupRounds::mean_sparse(Replica& replica, TableId table, Mine mine
   call.dim = 0;
   if (Status status = co_await add_up(call); !status.ok()) co_return status;
   const std::vector<std::uint64_t>& keys = sparse_.keys;
-  if (keys.empty() || weight_ <= 0) co_return ok_status();
+  if (keys.empty()) co_return ok_status();
   std::vector<float> rows(keys.size() * replica.stored_width(table));
   replica.read_stored(table, keys, rows);
   const float weight = static_cast<float>(mine.weight / weight_);

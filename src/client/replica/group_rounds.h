@@ -36,7 +36,11 @@ class GroupRounds {
   // The weighted mean of dense tables alone, for `into`.
   Task<Status> mean_of_dense(const Replica& replica, Mine mine, Replica& into);
 
+  // No more than what all know below.
+  Task<Status> agree(Mine mine);
+
   // As the last call found it.
+  bool has_mean() const { return weight_ > 0; }  // Not all weights are 0.
   bool any_has_step() const { return any_has_step_; }
   bool closing() const { return closing_; }
 

@@ -43,7 +43,7 @@ class ReplicaAlgorithm {
   // The shard has no more steps in this pass.
   virtual Task<Status> end_pass(ReplicaWork work) = 0;
   // What the servers are given when a pass ends, where they get it from the shards' replicas: one shard's.
-  // Null: they got pushes.
+  // Null: they got pushes, or the pass has made no model.
   virtual Replica* shown(Replica&) { return nullptr; }
   // Whether the job has been asked to end early, as all shards have agreed; `asked`: as this one knows.
   virtual bool closing(bool asked) const { return asked; }

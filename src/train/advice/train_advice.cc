@@ -44,6 +44,13 @@ std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumber
   return best;
 }
 
+std::size_t scored_since_best(Loss loss, const std::vector<EpochNumbers>& epochs) {
+  const std::size_t best = best_epoch(loss, epochs).value_or(0);
+  std::size_t scored = 0;
+  for (std::size_t e = best + 1; e < epochs.size(); ++e) scored += epochs[e].has_valid ? 1 : 0;
+  return scored;
+}
+
 Standing standing_on(std::string rows, JudgedBy by, const Measured& measured) {
   const Metric& judge = judging_metric(by.loss);
   Standing out;

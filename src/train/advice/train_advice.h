@@ -17,6 +17,9 @@ namespace thalweg {
 // The pass with the lowest held-out loss, from 0; nothing without held-out rows.
 std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumbers>& epochs);
 
+// Passes with held-out rows behind the best one, or behind the first where none is best yet.
+std::size_t scored_since_best(Loss loss, const std::vector<EpochNumbers>& epochs);
+
 // What losses are compared by.
 struct JudgedBy {
   JudgedBy(Loss of, std::uint32_t of_classes = 0) : loss(of), classes(of_classes) {}

@@ -75,6 +75,8 @@ struct Algorithm {
   // Whether the shard trains in this pass; null: in each.
   bool (*takes_part)(const AlgorithmValues& values, const AlgorithmShard& shard,
                      std::uint32_t epoch) = nullptr;
+  // Whether the pass ends with a model that can be scored and kept; null: each does.
+  bool (*makes_model)(const AlgorithmValues& values, std::uint32_t epoch, std::uint32_t epochs) = nullptr;
 };
 
 std::span<const Algorithm* const> algorithms();

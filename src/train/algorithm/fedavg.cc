@@ -49,8 +49,12 @@ class Rounds {
   double drop_;
 };
 
+bool is_last_of_round(std::uint32_t passes, std::uint32_t pass, std::uint32_t epochs) {
+  return (pass + 1) % passes == 0 || pass + 1 == epochs;
+}
+
 // w_k: E passes of SGD over the client's own rows, from w; then w <- sum of (n_k / n) w_k over the clients
-// that are heard, where n_k is their rows.
+// that are heard, where n_k is their rows. A job that is to end early ends its round with the pass.
 class FederatedAverage final : public ReplicaAlgorithm {
  public:
   FederatedAverage(const AlgorithmValues& values, AlgorithmShard shard)
@@ -69,14 +73,23 @@ class FederatedAverage final : public ReplicaAlgorithm {
   }
   Task<Status> end_pass(ReplicaWork work) override {
     const std::uint32_t pass = work.step.epoch, round = pass / passes_;
-    if ((pass + 1) % passes_ != 0 && pass + 1 != epochs_) co_return ok_status();
-    const double weight =
-        rounds_of_.is_heard(shard_, round) ? static_cast<double>(std::exchange(rows_, 0)) : 0;
-    rows_ = 0;
-    Status status = co_await rounds_.mean(work.replica, {false, work.asked_to_close, weight});
+    round_ended_ = is_last_of_round(passes_, pass, epochs_);
+    Status status;
+    if (!round_ended_) {
+      status = co_await rounds_.agree({false, work.asked_to_close});
+      round_ended_ = status.ok() && rounds_.closing();
+    }
+    if (round_ended_) {
+      const auto rows = static_cast<double>(std::exchange(rows_, 0));
+      const double weight = rounds_of_.is_heard(shard_, round) ? rows : 0;
+      status = co_await rounds_.mean(work.replica, {false, work.asked_to_close, weight});
+      // Who was heard had no rows: a round has a result, so the others are.
+      if (status.ok() && !rounds_.has_mean())
+        status = co_await rounds_.mean(work.replica, {false, work.asked_to_close, rows});
+    }
     co_return co_await or_wait_for_the_end(rounds_.ranks(), std::move(status));
   }
-  Replica* shown(Replica& replica) override { return &replica; }
+  Replica* shown(Replica& replica) override { return round_ended_ ? &replica : nullptr; }
   bool closing(bool) const override { return rounds_.closing(); }
 
  private:
@@ -86,7 +99,8 @@ class FederatedAverage final : public ReplicaAlgorithm {
   const std::uint32_t epochs_;
   const std::uint32_t batch_rows_;
   GroupRounds rounds_;
-  std::uint64_t rows_ = 0;  // Learnt in this round.
+  bool round_ended_ = false;  // By the last pass.
+  std::uint64_t rows_ = 0;    // Learnt in this round.
 };
 
 constexpr AlgorithmNumber kFederatedNumbers[] = {
@@ -131,6 +145,8 @@ extern constinit const Algorithm kFederatedAlgorithm = {
         [](const AlgorithmValues& values, const AlgorithmShard& shard, std::uint32_t epoch) {
           return Rounds(values, shard).is_chosen(shard.shard, epoch / values.whole("E"));
         },
+    .makes_model = [](const AlgorithmValues& values, std::uint32_t epoch,
+                      std::uint32_t epochs) { return is_last_of_round(values.whole("E"), epoch, epochs); },
 };
 
 }  // namespace thalweg

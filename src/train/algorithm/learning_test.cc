@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "train/algorithm/least_squares_for_test.h"
 
@@ -252,6 +253,21 @@ TEST(Learning, FederatedAverageOfSeveralPassesNeedsAFifthOfTheRounds) {
   often.rule.rate = once.rule.rate;
   const double target = 0.03;
   EXPECT_LE(5 * rounds_to(problem, often, 5, target), rounds_to(problem, once, 1, target));
+}
+
+TEST(Learning, ARoundThatHearsClientsWithoutRowsAloneIsTheMeanOfTheOthers) {
+  const LeastSquares problem = LeastSquares::make(4, 32);
+  std::mutex mutex;
+  std::map<std::uint32_t, std::set<Point>> begins;  // By pass.
+  LearningCase c{.algorithm = "fedavg:drop=0.999999", .exchange = "auto", .steps = 5, .passes = 12};
+  c.steps_each = {5, 0, 5, 0};
+  c.watch = [&](std::uint32_t, Step step, const Point& rows, const Point&) {
+    const std::lock_guard lock(mutex);
+    if (step.index == 0) begins[step.epoch].insert(rows);
+  };
+  learn(problem, c);
+  ASSERT_EQ(begins.size(), 12u);
+  for (const auto& [pass, rows] : begins) EXPECT_EQ(rows.size(), 1u) << "all replicas alike in pass " << pass;
 }
 
 TEST(Learning, FederatedClientsAreChosenAndDropOutByTheSeed) {

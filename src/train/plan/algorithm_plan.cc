@@ -225,6 +225,12 @@ bool scores_by_replica(const TrainSpec& spec) {
          chosen->algorithm->group != Algorithm::Group::kIfAsked;
 }
 
+bool makes_model(const TrainSpec& spec, std::uint32_t epoch) {
+  const auto chosen = algorithm_of(spec);
+  return !chosen || chosen->algorithm->makes_model == nullptr ||
+         chosen->algorithm->makes_model(chosen->values, epoch, spec.epochs);
+}
+
 bool passes_on_rows(const TrainSpec& spec) {
   const auto chosen = algorithm_of(spec);
   return chosen && chosen->algorithm->combining != nullptr &&

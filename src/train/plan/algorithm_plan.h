@@ -25,6 +25,8 @@ std::uint32_t update_rows(const TrainSpec& spec);
 Result<RouteChoice> exchange_route(const std::string& name);
 // Whether data shards have replicas of the table, of which the servers get what a pass has made of it.
 bool is_replicated(const TrainSpec& spec, const TableSpec& table);
+// Whether the pass ends with a model that can be scored and kept.
+bool makes_model(const TrainSpec& spec, std::uint32_t epoch);
 // Whether workers pass on rows from the first moment, so that none may come from a file.
 bool passes_on_rows(const TrainSpec& spec);
 // Whether a data shard has what no server has: it would be lost where another worker went on with the shard.

@@ -127,7 +127,8 @@ Task<Status> TrainJob::show_pass(ShardStore& store, std::uint32_t epoch) {
   if (options_.after_epoch) {
     if (Status status = co_await hear(store); !status.ok()) co_return status;
   }
-  if (options_.patience != 0 && newest - best.value_or(0) >= options_.patience) enough_ = true;
+  const bool waited = scored_since_best(spec().model.loss, passes_.all()) >= options_.patience;
+  if (options_.patience != 0 && waited) enough_ = true;
   if (enough_) co_return ok_status();  // The end that is asked for lets the shards go.
   const Status shown = (co_await store.barrier(observers_barrier(epoch))).status;
   // Now it is known by whoever takes the job up which one is the best.

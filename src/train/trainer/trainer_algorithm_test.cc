@@ -156,7 +156,10 @@ TEST_F(TrainerTest, EveryAlgorithmLearnsClicks) {
     const TrainResult result = run(options_);
     ASSERT_TRUE(result.status.ok()) << algorithm << ": " << result.status.message();
     EXPECT_GT(result.epochs.back().held_out->auc, 0.65) << algorithm;
-    EXPECT_EQ(result.examples, 4 * (kRows - kRows / 10)) << algorithm;
+    const std::uint64_t all = 4 * (kRows - kRows / 10);
+    const bool passes_over = std::string(algorithm) == "backup:1";
+    EXPECT_LE(result.examples, all) << algorithm;
+    EXPECT_GE(result.examples, passes_over ? all / 2 : all) << algorithm;
   }
   for (const char* algorithm : {"local:1", "local:8", "fedavg:E=2"}) {
     options_.algorithm = algorithm;

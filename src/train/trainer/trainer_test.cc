@@ -184,6 +184,19 @@ TEST_F(TrainerTest, RefusesWhatCannotBeMeant) {
 }
 
 // All between those that only set or add and the application's own, the last one too.
+// It would be gone with the model that stood there, or keep the new one from its place.
+TEST_F(TrainerTest, RefusesToKeepAnythingWhereTheModelGoes) {
+  options_.out = folder_ / "model";
+  for (const std::string place : {"model", "model/", "x/../model", "model/kept"}) {
+    TrainerOptions kept = options_;
+    kept.checkpoint.directory = folder_ / place;
+    EXPECT_NE(refused(kept).message().find(" is within --out "), std::string::npos) << place;
+    EXPECT_EQ(refused(kept).code(), Code::kUsage);
+  }
+  options_.checkpoint.directory = folder_ / "models";
+  EXPECT_TRUE(Trainer::open(options_));
+}
+
 TEST_F(TrainerTest, TakesEveryRuleOfGradients) {
   for (std::size_t i = 0; i < kRuleNames.size(); ++i) {
     options_.optimizer = static_cast<RuleKind>(i);
