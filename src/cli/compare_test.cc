@@ -177,6 +177,23 @@ TEST_F(Compare, RefusesAFileThatSaysWhatItCannotMean) {
           ":2:1: run a: --valid x (" + file_ + ":5) cannot");
 }
 
+// A real training keeps its best pass, and the rest of its row tells of the last.
+TEST_F(Compare, HeldOutRowsAreThoseOfTheLastPassHoweverItIsRun) {
+  make_rows();
+  const json runs =
+      runs_of(head() +
+                  "[base]\nvalid-part = 3\nepochs = 8\nrate = 1\ndata-shards = 2\n"
+                  "[[run]]\nname = \"real\"\nworkers = 2\n"
+                  "[[run]]\nname = \"simulated\"\nsimulate = { ranks = 2, compute = \"10ms\" }\n",
+              "--out " + directory_);
+  ASSERT_EQ(runs.size(), 2u);
+  const json kept = json::parse(file_text(directory_ + "/real/result.json"))["result"];
+  ASSERT_LT(kept["kept_epoch"], 8);
+  EXPECT_GT(runs[0]["valid_loss"], kept["valid_loss"]);
+  EXPECT_EQ(runs[0]["valid_loss"], runs[1]["valid_loss"]);
+  EXPECT_EQ(runs[0]["valid_accuracy"], runs[1]["valid_accuracy"]);
+}
+
 TEST_F(Compare, RefusesASimulationThatCannotBeMeant) {
   const std::string one = "[[run]]\nname = \"a\"\n";
   const auto all = [&](const std::string& simulate) {

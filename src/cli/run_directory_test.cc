@@ -99,6 +99,11 @@ TEST_F(RunDirectories, IsDrawn) {
   const std::string picture = test_path("loss.svg"), png = test_path("loss.png");
   ASSERT_EQ(run("plot loss " + directory_ + " " + directory_ + "/ -o " + picture).code, 0);
   EXPECT_NE(text_of(picture).find("_run, held out"), std::string::npos);
+  const std::filesystem::path here(directory_), there = test_path("another") + "/" + here.filename().string();
+  std::filesystem::create_directories(there.parent_path());
+  std::filesystem::copy(here, there);
+  ASSERT_EQ(run("plot loss " + directory_ + " " + there.string() + " -o " + picture).code, 0);
+  EXPECT_NE(text_of(picture).find("another/" + here.filename().string() + ", held out"), std::string::npos);
   EXPECT_EQ(run("plot staleness " + directory_).out.substr(0, 5), "<?xml");
   ASSERT_EQ(run("plot loss " + directory_ + " -o " + png).code, 0);
   EXPECT_EQ(text_of(png).substr(1, 3), "PNG");

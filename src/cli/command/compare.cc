@@ -113,6 +113,8 @@ ComparedTraining run_one(const ComparedRun& run, const std::string& directory, O
     loss = trainer.options().loss.value_or(loss);
     return run_it(options, trainer, done);
   });
+  // Passes are told after they have ended, and what is on the way as it is.
+  std::ranges::stable_sort(done.points, {}, &LossPoint::seconds);
   return done;
 }
 

@@ -27,6 +27,7 @@ struct Field {
 std::vector<Field> fields_of(const ComparedTraining& run, const std::optional<Target>& target) {
   const TrainResult& r = run.result;
   const LossPoint* met = run.met(target);
+  const LossPoint last = r.complete ? run.scored_last() : LossPoint();
   const auto at_target = [&](double value) { return met == nullptr ? std::nullopt : std::optional(value); };
   const LossPoint none;
   const LossPoint& at = met == nullptr ? none : *met;
@@ -38,8 +39,8 @@ std::vector<Field> fields_of(const ComparedTraining& run, const std::optional<Ta
           {"bytes_sent", static_cast<double>(r.bytes_sent)},
           {"samples_per_second", r.samples_per_second},
           {"train_loss", r.complete ? finite(r.train_loss) : std::nullopt},
-          {"valid_loss", finite(r.valid_loss)},
-          {"valid_accuracy", finite(r.valid_accuracy)},
+          {"valid_loss", finite(last.valid_loss)},
+          {"valid_accuracy", finite(last.valid_accuracy)},
           {"staleness_mean", r.staleness_mean},
           {"staleness_p99", static_cast<double>(r.staleness_p99)},
           {"staleness_max", static_cast<double>(r.staleness_max)},
@@ -142,6 +143,12 @@ const LossPoint* ComparedTraining::met(const std::optional<Target>& target) cons
   return nullptr;
 }
 
+LossPoint ComparedTraining::scored_last() const {
+  const auto last =
+      std::find_if(points.rbegin(), points.rend(), [](const auto& p) { return p.valid_loss.has_value(); });
+  return last == points.rend() ? LossPoint() : *last;
+}
+
 std::string comparison_table(const std::vector<ComparedTraining>& all, const std::optional<Target>& target) {
   const Clocks clocks = clocks_of(all);
   const std::string simulated = clocks == Clocks::kSimulated ? "simulated " : "";
@@ -152,6 +159,7 @@ std::string comparison_table(const std::vector<ComparedTraining>& all, const std
   }
   for (const ComparedTraining& run : all) {
     const TrainResult& r = run.result;
+    const LossPoint last = run.scored_last();
     std::vector<std::string> row = {shown_name(run, clocks)};
     if (r.complete && !r.status.ok()) row[0] += fmt::format(" ({})", code_name(r.status.code()));
     if (target) {
@@ -164,7 +172,7 @@ std::string comparison_table(const std::vector<ComparedTraining>& all, const std
       for (const std::string& text :
            {fmt::format("{:.2f}", r.seconds), fmt::format("{}", r.steps),
             bytes_cell(static_cast<double>(r.bytes_sent)), cell(finite(r.train_loss), 5),
-            cell(finite(r.valid_loss), 5), cell(finite(r.valid_accuracy), 4),
+            cell(finite(last.valid_loss), 5), cell(finite(last.valid_accuracy), 4),
             fmt::format("{:.2f}", r.staleness_mean), fmt::format("{}", r.staleness_p99),
             fmt::format("{}", r.staleness_max), cell(r.idle_share, 3)})
         row.push_back(text);

@@ -30,6 +30,8 @@ struct ComparedTraining {
 
   // The first pass's end at which the target is met; null: never.
   const LossPoint* met(const std::optional<Target>& target) const;
+  // What the model of the last pass that was scored did, whichever one is kept; empty: there is none.
+  LossPoint scored_last() const;
 };
 
 // Whose seconds the runs have.

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/new_file.h"
 #include "cli/view/drawing.h"
@@ -36,9 +38,32 @@ std::string in_quotes(std::string_view text) {
   return out + "'";
 }
 
-std::string name_of(const std::string& directory) {
+std::filesystem::path without_end(const std::string& directory) {
   const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+std::string last_parts(std::filesystem::path path, std::ptrdiff_t count) {
+  std::filesystem::path last;
+  for (; count > 0 && path.has_filename(); --count, path = path.parent_path())
+    last = last.empty() ? path.filename() : path.filename() / last;
+  return last.string();
+}
+
+// As much of their paths' ends as tells them apart.
+std::vector<std::string> names_of(const std::vector<std::string>& directories) {
+  std::vector<std::filesystem::path> paths;
+  std::ptrdiff_t longest = 1;
+  for (const std::string& directory : directories) {
+    paths.push_back(without_end(directory));
+    longest = std::max(longest, std::distance(paths.back().begin(), paths.back().end()));
+  }
+  const std::size_t apart = std::set(paths.begin(), paths.end()).size();
+  for (std::ptrdiff_t count = 1;; ++count) {
+    std::vector<std::string> names;
+    for (const std::filesystem::path& path : paths) names.push_back(last_parts(path, count));
+    if (count >= longest || std::set(names.begin(), names.end()).size() == apart) return names;
+  }
 }
 
 // By what its directory says of it; one that says nothing was for real.
@@ -123,10 +148,12 @@ Status plot_runs(const Options& options, Output& out, const Axes& axes, CurvesOf
   const std::string path = options.maybe_text("output").value_or("");
   if (Status status = check_picture_name("--output", path, true); !status.ok()) return status;
   std::vector<Curve> curves;
-  for (const std::string& directory : options.arguments()) {
+  const std::vector<std::string> names = names_of(options.arguments());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& directory = options.arguments()[i];
     const auto lines = read_run(directory);
     if (!lines) return lines.status();
-    const std::string name = name_of(directory) + (is_simulated(directory) ? " (simulated)" : "");
+    const std::string name = names[i] + (is_simulated(directory) ? " (simulated)" : "");
     for (Curve& curve : curves_of(name, *lines)) {
       if (!curve.points.empty()) curves.push_back(std::move(curve));
     }

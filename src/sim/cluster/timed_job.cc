@@ -153,7 +153,7 @@ class TimedCluster::Impl {
       : job_(std::move(wanted)),
         plan_(plan_of(job_)),
         stopwatch_(job_),
-        sync_(job_.consistency.kind == Consistency::Kind::kSync),
+        in_steps_(job_.consistency.kind == Consistency::Kind::kSync || job_.consistency.drops_late()),
         cluster_(plan_, nullptr, programs()) {}
 
   bool step() { return !cluster_.over() && cluster_.step(); }
@@ -173,7 +173,7 @@ class TimedCluster::Impl {
   const Plan plan_;
   Stopwatch stopwatch_;
   StalenessMeter staleness_;
-  const bool sync_;  // A step is applied as a whole, with nothing of others between.
+  const bool in_steps_;  // A step is applied as a whole, with nothing of others between.
   bool stopping_ = false;
   Cluster cluster_;
 };
@@ -200,7 +200,7 @@ Programs TimedCluster::Impl::programs() {
     if (job_.on_report) job_.on_report(now - stopwatch_.begin().value_or(now), shard, id, text);
   };
   out.on_answer = [this](NodeId server, const Frame* asked, const Frame& sent) {
-    if (!sync_) staleness_.on_answer(server, asked, sent);
+    if (!in_steps_) staleness_.on_answer(server, asked, sent);
   };
   return out;
 }
@@ -227,7 +227,7 @@ TimedRun TimedCluster::Impl::run() const {
   run.status = status();
   run.time = stopwatch_.time();
   run.gradients = stopwatch_.gradients();
-  run.staleness = sync_ ? std::vector{run.gradients} : staleness_.histogram();
+  run.staleness = in_steps_ ? std::vector{run.gradients} : staleness_.histogram();
   run.staleness_counted = staleness_counted(cluster_);
   run.lead_max = lead_max(cluster_);
   run.idle_share = stopwatch_.idle_share();

@@ -73,6 +73,13 @@ TEST(TimedJob, AsynchronousGradientsAreAsStaleAsThereAreOthers) {
   EXPECT_GT(run.gradients, 5000u);
 }
 
+// A step is applied as a whole there, too; what comes late is dropped.
+TEST(TimedJob, WhatIsAppliedByStepsThatCloseIsNotStale) {
+  const TimedRun run = run_ok(job_of(8, "lognormal(1s,0.3)", Consistency::backup(2)));
+  EXPECT_EQ(run.staleness, TimedRun::Histogram{run.gradients});
+  EXPECT_EQ(run_ok(job_of(8, "lognormal(1s,0.3)", Consistency::sync())).staleness.size(), 1u);
+}
+
 TEST(TimedJob, TheBoundIsReachedAndNeverExceededAndIdlingFallsWithIt) {
   double idle = 1;
   for (const std::uint32_t bound : {0u, 1u, 3u, 4u, 10u, 16u}) {
