@@ -59,6 +59,17 @@ Result<bool> have_directory(Disk& disk, const std::string& directory);
 
 // Of a directory of checkpoints the newest, whole or not; else, or where there is none, `path`.
 std::string newest_at(const Disk& disk, const std::string& path);
+// What `work` makes of that, a Status or a Result; of a newer one where the training that keeps them has
+// removed it meanwhile.
+template <class Work>
+auto with_newest(const Disk& disk, const std::string& path, Work work) {
+  constexpr int kTimes = 10;
+  for (int time = 1;; ++time) {
+    const std::string newest = newest_at(disk, path);
+    auto done = work(newest);
+    if (done.ok() || time == kTimes || newest_at(disk, path) == newest) return done;
+  }
+}
 // `why` the newest_at() `path` is not whole, with the newest whole one as a hint where it is another.
 Status with_older(const Disk& disk, const std::string& path, const Status& why);
 

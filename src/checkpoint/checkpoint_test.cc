@@ -397,6 +397,24 @@ TEST(Checkpoint, TheNewestIsNamedWhetherOrNotItIsWhole) {
   EXPECT_TRUE(with_older(disk, folder / "", why).message().ends_with(" is whole"));
 }
 
+TEST(Checkpoint, TheNewestIsReadWhileATrainingReplacesIt) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  std::string newest = *save(disk, folder / "", {0, 1}, 1);
+  int reads = 0;
+  const auto read = [&](const std::string& path) {
+    if (++reads > 3) return verify(disk, path);
+    newest = *save(disk, folder / "", {0, 1 + static_cast<std::uint32_t>(reads)}, 1);
+    EXPECT_TRUE(disk.remove(path).ok());
+    return verify(disk, path);
+  };
+  EXPECT_TRUE(with_newest(disk, folder / "", read).ok());
+  EXPECT_EQ(reads, 4);
+  flip_a_bit(newest + "/server-0.part");
+  EXPECT_EQ(with_newest(disk, folder / "", read).code(), Code::kModel);
+  EXPECT_EQ(reads, 5) << "of damage, once";
+}
+
 // Wherever a disk loses power or fails while one is removed, no directory that has its name is half of it.
 TEST(Checkpoint, WhatIsHalfRemovedHasNoCheckpointsName) {
   const auto fill = [](SimDisk& disk) {

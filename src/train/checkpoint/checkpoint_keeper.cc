@@ -11,7 +11,8 @@ namespace thalweg {
 namespace {
 
 constexpr Duration kEveryUnlessTold = std::chrono::minutes(5);
-constexpr std::uint64_t kWholeToChanges = 2;  // Whole ones are so many times as large as all changes since.
+constexpr std::size_t kPlacesRemembered = 16;  // Nobody writes to one after so many more attempts.
+constexpr std::uint64_t kWholeToChanges = 2;   // Whole ones are so many times as large as all changes since.
 
 }  // namespace
 
@@ -90,14 +91,22 @@ void CheckpointKeeper::work(Cluster& cluster, const Say& say) {
     outcomes.swap(outcomes_);
   }
   for (const auto& outcome : outcomes) {
+    for (const std::string& place : failed_places_) (void)disk_.remove(place);
     if (const auto* taken = std::get_if<TakenCheckpoint>(&outcome)) {
       on_taken(cluster, *taken, say);
       continue;
     }
     const auto& failed = std::get<FailedCheckpoint>(outcome);
-    (void)disk_.remove(failed.place);  // At worst it stays until the job ends.
+    leave(failed.place);
     if (failed.why.code() != Code::kRetry) on_failed(failed.why, say);
   }
+}
+
+// A server that has not heard of it yet may write its part there once more.
+void CheckpointKeeper::leave(const std::string& place) {
+  (void)disk_.remove(place);
+  failed_places_.push_back(place);
+  if (failed_places_.size() > kPlacesRemembered) failed_places_.pop_front();
 }
 
 Result<std::string> CheckpointKeeper::complete(const TakenCheckpoint& taken) {
@@ -132,7 +141,7 @@ void CheckpointKeeper::on_taken(Cluster& cluster, const TakenCheckpoint& taken, 
   const auto path = complete(taken);
   cluster.complete_checkpoint(taken.number, path.status(), kWholeToChanges * changes_bytes_ >= whole_bytes_);
   if (!path) {
-    (void)disk_.remove(taken.place);
+    leave(taken.place);
     return on_failed(path.status(), say);
   }
   newest_ = *path;

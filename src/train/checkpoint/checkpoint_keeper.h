@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -60,6 +61,7 @@ class CheckpointKeeper {
   void count_bytes(const checkpoint::Manifest& manifest);
   void on_taken(Cluster& cluster, const TakenCheckpoint& taken, const Say& say);
   void on_failed(const Status& why, const Say& say);
+  void leave(const std::string& place);
 
   const CheckpointOptions options_;
   SystemDisk disk_;
@@ -74,7 +76,8 @@ class CheckpointKeeper {
   // Of the job's thread.
   std::uint64_t completed_ = 0, failed_ = 0;
   Status refused_;
-  bool failing_ = false;  // Its user knows.
+  bool failing_ = false;                   // Its user knows.
+  std::deque<std::string> failed_places_;  // Of the newest attempts; removed whenever another one has ended.
   std::string newest_;
   std::set<Step> damaged_;
   std::uint64_t newest_number_ = 0;  // 0: it is of an earlier training.

@@ -60,5 +60,37 @@ TEST(CheckpointKeeper, GoesOnWhereNothingCanBeClaimed) {
   EXPECT_NE((*keeper)->unclaimed().find("/kept/.lock"), std::string::npos) << (*keeper)->unclaimed();
 }
 
+struct NoCluster final : Cluster {
+  bool wait(Duration) override { return true; }
+  Status status() override { return {}; }
+  ClusterView view() override { return {}; }
+  std::string missing() override { return {}; }
+  void close() override {}
+  void stop(const Status&) override {}
+};
+
+// Of two servers the disk refuses one, and the other has not heard of it.
+TEST(CheckpointKeeper, RemovesWhatALateServerWritesToAnAttemptThatFailed) {
+  TemporaryFolder folder;
+  CheckpointOptions options;
+  options.directory = folder / "kept";
+  const auto keeper = CheckpointKeeper::open(options, false);
+  ASSERT_TRUE(keeper.ok()) << keeper.status().message();
+  SchedulerOptions job;
+  (*keeper)->follow(job, {}, [] { return std::string(); }, {});
+  NoCluster cluster;
+  const auto fails = [&](const std::string& place) {
+    job.on_checkpoint_failed({place, {Code::kIo, "no space"}});
+    (*keeper)->work(cluster, [](TrainMessage, const std::string&) {});
+  };
+  const std::string first = job.checkpoint.place + "1";
+  std::filesystem::create_directory(first);
+  fails(first);
+  EXPECT_FALSE(std::filesystem::exists(first));
+  std::filesystem::create_directory(first);
+  fails(job.checkpoint.place + "2");
+  EXPECT_FALSE(std::filesystem::exists(first));
+}
+
 }  // namespace
 }  // namespace thalweg

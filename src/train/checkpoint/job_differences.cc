@@ -33,6 +33,8 @@ std::string order_of(const Json& value) {
 
 std::string kept_of(const Json& value) { return value == Json(true) ? "best" : "last"; }
 
+std::string bad_rows_of(const Json& value) { return value == Json(0) ? "fail" : "skip:" + value.dump(); }
+
 // With no more digits than a float has, where it is one.
 std::string shown(const Json& value) {
   if (value.is_string() && !value.get_ref<const std::string&>().empty()) return value.get<std::string>();
@@ -99,7 +101,9 @@ constexpr Setting kSettings[] = {
     {"/model/fields", "--fields"},
     {"/model/bias_rate", "--bias-rate"},
     {"/model", ""},
+    {"/train/max_bad_rows", "--on-bad-row", bad_rows_of},
     {"/train", ""},
+    {"/valid/binary_labels", "--valid", [](const Json&) { return std::string(); }},
     {"/valid", ""},
     {"/script_hash", ""},
 };
@@ -113,8 +117,8 @@ const Setting* setting_at(std::string_view place) {
 
 // What is chosen for another setting where nobody says it, so that it differs wherever that does.
 bool follows(const Setting* setting) {
-  constexpr std::string_view kChosen[] = {"",         "--bias-rate",   "--inputs",          "--classes",
-                                          "--fields", "--factor-rate", "--factor-optimizer"};
+  constexpr std::string_view kChosen[] = {"",         "--bias-rate",   "--inputs",           "--classes",
+                                          "--fields", "--factor-rate", "--factor-optimizer", "--valid"};
   return setting != nullptr && std::ranges::find(kChosen, setting->flag) != std::end(kChosen);
 }
 

@@ -49,8 +49,13 @@ TEST(JobDifferences, NameTheModelThatATrainingBeginsWithFirst) {
 
 TEST(JobDifferences, WhatNoFlagSaysIsToldByItsPlace) {
   TrainSpec there, here;
+  here.valid.hash_bits = 3;
+  EXPECT_EQ(differences(there, here), "valid.hash_bits is 3, there 0");
+  here = there;
   here.valid.binary_labels = !here.valid.binary_labels;
-  EXPECT_EQ(differences(there, here), "valid.binary_labels is true, there false");
+  EXPECT_EQ(differences(there, here), "--valid differs");
+  here.train.max_bad_rows = 5;
+  EXPECT_EQ(differences(there, here), "--on-bad-row is skip:5, there fail");
   here = there;
   here.model.bias_rate = 0.5f;
   EXPECT_EQ(differences(there, here), "--bias-rate is 0.5, there null");

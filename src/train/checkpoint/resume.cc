@@ -181,7 +181,7 @@ Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const
   drop_free(here);
   std::string differs;
   if (!inputs.empty() && from.manifest.inputs != inputs)
-    differs = "the data is other data: its files differ in order, size or first rows";
+    differs = "the data is other data: its files, or --valid's, differ in order, size or first rows";
   if (const std::string more = job_differences(there, here); !more.empty())
     differs += (differs.empty() ? "" : "; ") + more;
   if (differs.empty() && from.manifest.step.epoch >= spec.epochs)

@@ -56,8 +56,8 @@ Status TrainJob::check_same_as_kept(const wire::Map& kept) const {
   if (Status same = check_same_job(kept.job, spec()); !same.ok()) return same;
   if (data_ == 0 || kept.data == 0 || kept.data == data_) return ok_status();
   return {Code::kUsage,
-          "this training is not that of the job that is kept there: the data is other data: its files differ "
-          "in order, size or first rows"};
+          "this training is not that of the job that is kept there: the data is other data: its files, or "
+          "--valid's, differ in order, size or first rows"};
 }
 
 Status TrainJob::begin_with(std::optional<ResumePoint> resume, const std::vector<PassedOver>& passed_over) {

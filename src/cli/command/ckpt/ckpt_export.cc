@@ -18,8 +18,9 @@ Status run_ckpt_export(const Options& options, Output& out) {
   if (!options.has("out"))
     return with_hint({Code::kUsage, "thalweg ckpt export needs -o DIR"}, options.command().example);
   const std::string& given = options.arguments()[0];
-  const std::string path = checkpoint::newest_at(SystemDisk(), given);
-  const auto exported = export_checkpoint(path, options.text("out"));
+  const auto exported = checkpoint::with_newest(SystemDisk(), given, [&](const std::string& path) {
+    return export_checkpoint(path, options.text("out"));
+  });
   if (!exported) return checkpoint::with_older(SystemDisk(), given, exported.status());
   out.note(fmt::format("saved to {}, {} keys; model digest {:016x}", options.text("out"), exported->rows,
                        exported->digest));

@@ -21,8 +21,11 @@ Status run_ckpt_reshard(const Options& options, Output& out) {
                      options.command().example);
   SystemDisk disk;
   const std::string& given = options.arguments()[0];
-  const std::string path = checkpoint::newest_at(disk, given);
-  const auto made = checkpoint::reshard(disk, path, options.text("out"), static_cast<std::uint32_t>(*parts));
+  std::string path;
+  const auto made = checkpoint::with_newest(disk, given, [&](const std::string& newest) {
+    path = newest;
+    return checkpoint::reshard(disk, path, options.text("out"), static_cast<std::uint32_t>(*parts));
+  });
   if (!made) return checkpoint::with_older(disk, given, made.status());
   out.human(fmt::format("{} has what {} has, in {} parts\n", *made, path, *parts));
   out.json({{"path", *made}, {"of", path}, {"parts", *parts}});

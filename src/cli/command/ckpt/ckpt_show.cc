@@ -15,8 +15,11 @@ namespace {
 Status run_ckpt_show(const Options& options, Output& out) {
   const SystemDisk disk;
   const std::string& given = options.arguments()[0];
-  const std::string path = checkpoint::newest_at(disk, given);
-  const auto manifest = checkpoint::open(disk, path);
+  std::string path;
+  const auto manifest = checkpoint::with_newest(disk, given, [&](const std::string& newest) {
+    path = newest;
+    return checkpoint::open(disk, path);
+  });
   if (!manifest) return checkpoint::with_older(disk, given, manifest.status());
   std::string text = fmt::format("step {}: {} rows, {} bytes, of library version {}\n",
                                  checkpoint::step_text(manifest->step), manifest->rows(), manifest->bytes(),

@@ -15,9 +15,12 @@ namespace {
 Status run_ckpt_verify(const Options& options, Output& out) {
   const SystemDisk disk;
   const std::string& given = options.arguments()[0];
-  const std::string path = checkpoint::newest_at(disk, given);
-  if (Status whole = checkpoint::verify(disk, path); !whole.ok())
-    return checkpoint::with_older(disk, given, whole);
+  std::string path;
+  const Status whole = checkpoint::with_newest(disk, given, [&](const std::string& newest) {
+    path = newest;
+    return checkpoint::verify(disk, path);
+  });
+  if (!whole.ok()) return checkpoint::with_older(disk, given, whole);
   out.human(path + " is whole\n");
   out.json({{"path", path}, {"complete", true}});
   return ok_status();
