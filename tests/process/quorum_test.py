@@ -136,7 +136,7 @@ class QuorumTest(ProgramTest):
         for key in range(5, 15):
             values, context = self.get(key)
             self.assertEqual(values, ["before"] if key < 10 else [])
-            self.put(key, "without", *(("--context", context) if context else ()))
+            self.put(key, "without", "--context", context)
         nodes = self.status()
         self.assertEqual([node["answers"] for node in nodes], [True, False, True])
         self.assertGreaterEqual(sum(node["hints"] for node in nodes if node["answers"]), 10)

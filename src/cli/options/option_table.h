@@ -39,6 +39,7 @@ struct OptionRow {
   std::string_view flag = {};   // Spelling after "--" where it differs from `name`.
   std::string_view alias = {};  // Other spellings, separated by '|'.
   char letter = 0;              // Short flag.
+  bool may_be_empty = false;    // kText: '' says something.
   bool repeats = false;         // May be given more than once; the values add up, see Options::texts().
   std::string (*explain)() = nullptr;  // What the flag's value "help" shows, in place of running the command.
 };

@@ -62,7 +62,7 @@ struct TcpStats {
   std::size_t connections = 0;
   std::size_t local = 0;             // Of them, those that are not by TCP.
   std::size_t strangers = 0;         // Of them, those that have no place in the job.
-  std::uint64_t calls_taken = 0;     // By somebody at the address that was called.
+  std::uint64_t calls_taken = 0;     // By a node at the address that was called.
   std::size_t queued_bytes = 0;      // In all send queues.
   std::uint64_t frames_dropped = 0;  // By full send queues.
   std::uint64_t refused = 0;         // Connections closed because of what they sent.

@@ -44,6 +44,7 @@ void Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) 
     refuse(conn, fmt::format("another {} is connected from {}", node_name(peer.id), where(*peer.conn)));
     return;
   }
+  if (conn.dialled) ++calls_taken_;
   conn.state = State::kOpen;
   conn.handshake.reset();
   conn.peer = &peer;
@@ -197,7 +198,6 @@ void Tcp::Impl::on_connected(Connection& conn) {
     if (!peer.candidates.empty()) return dial_next(peer);
     return dial_failed(peer, connected.message(), refused);
   }
-  ++calls_taken_;
   conn.state = State::kAwaitHello;
   conn.watch->want_read();
   begin_handshake(conn, Handshake::Side::kDialler);

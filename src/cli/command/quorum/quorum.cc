@@ -21,10 +21,12 @@ constexpr OptionRow kPutRows[] = {
     {.name = "put-context",
      .type = OptionType::kText,
      .group = "Ring",
-     .help = "What a get of the key has given: the put takes the place of all that it showed",
+     .help = "What a get of the key has given, '' where it has shown nothing: the put takes the place of all "
+             "that it showed",
      .example = "7/0.5f3a2b1c:3",
      .placeholder = "CONTEXT",
-     .flag = "context"},
+     .flag = "context",
+     .may_be_empty = true},
 };
 
 // What is no UTF-8 in hexadecimal digits.
