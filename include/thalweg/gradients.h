@@ -41,7 +41,8 @@ struct GradientOptions {
   DataType type = DataType::kF32;
   Reduction reduction = Reduction::kMean;
   // Lossy compression with error feedback, of f32 sums and means: "f16", "bf16", "int8", "top-k:0.01",
-  // "random-k:0.01", "sign"; empty: none. It works on pieces.
+  // "random-k:0.01", "sign"; empty: none. It works on pieces. f16 and bf16 add up as they are, and what sums
+  // of them round off is lost.
   std::string codec;
   RouteChoice route = {};  // Of what travels uncompressed; one without servers.
 

@@ -67,6 +67,7 @@ std::string progress_line(const ProgressNumbers& numbers, std::optional<double> 
   if (numbers.done) {
     parts.push_back(part_done(kBarMax));
     if (seconds_left) parts.back() += fmt::format(" eta {}", short_time(*seconds_left));
+    if (done >= 1) parts.back() += " finishing";
   } else {
     parts.push_back(fmt::format("{} examples", short_count(static_cast<double>(numbers.examples))));
   }
@@ -118,7 +119,8 @@ void Progress::update(const ProgressNumbers& numbers, Instant now) {
 
 void Progress::draw(const ProgressNumbers& numbers) {
   std::optional<double> rate, left;
-  if (recent_seconds_ >= kEnoughSeconds) {
+  const bool all_done = numbers.done >= 1.0;  // What is left is writing, whose time no row tells.
+  if (recent_seconds_ >= kEnoughSeconds && !all_done) {
     rate = recent_examples_ / recent_seconds_;
     if (numbers.done && recent_done_ > 0) left = (1 - *numbers.done) * recent_seconds_ / recent_done_;
     if (left > kMostSecondsLeft) left.reset();

@@ -115,6 +115,20 @@ TEST(Progress, AShortJobWritesNothingToAFile) {
   EXPECT_EQ(screen.written, "");
 }
 
+TEST(Progress, SavingALargeModelHasNoRate) {
+  Screen screen;
+  Progress progress(false, screen.write(), screen.columns());
+  Instant now{};
+  for (std::uint64_t second = 0; second <= 100; ++second, now = now + 1s) {
+    if (second == 71) screen.written.clear();
+    progress.update(
+        numbers(std::min(1.0, static_cast<double>(second) / 60), std::min<std::uint64_t>(second, 60)), now);
+  }
+  EXPECT_NE(screen.written.find("100% [##########] finishing  train logloss"), std::string::npos)
+      << screen.written;
+  EXPECT_EQ(screen.written.find("ex/s"), std::string::npos) << screen.written;
+}
+
 TEST(Progress, TheEstimateFollowsAChangeOfSpeed) {
   Screen screen;
   Progress progress(false, screen.write(), screen.columns());
