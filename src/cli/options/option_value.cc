@@ -98,7 +98,9 @@ OptionValue convert(const OptionRow& row, std::string_view text) {
       return number && in_range(row, *number) ? OptionValue(*number) : OptionValue();
     }
     case OptionType::kText:
-      return (text.empty() && !row.may_be_empty) || text.find('\0') != text.npos ? OptionValue() : OptionValue(std::string(text));
+      return (text.empty() && !row.may_be_empty) || text.find('\0') != text.npos
+                 ? OptionValue()
+                 : OptionValue(std::string(text));
     case OptionType::kChoice:
       return or_nothing(to_choice(row, text));
     case OptionType::kInterval:
