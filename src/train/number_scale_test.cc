@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/saved_model.h"
 #include "train/trainer/trainer_for_test.h"
 
 namespace thalweg {
@@ -156,6 +157,52 @@ TEST_F(NumberScale, AModelKnowsTheScalesOfItsFeatures) {
   const TrainResult more = run(next);
   ASSERT_TRUE(more.status.ok()) << more.status.message();
   EXPECT_LT(more.epochs.back().held_out->logloss, trained.epochs.back().held_out->logloss + 0.05);
+}
+
+// Rows of a price that tells of clicks, behind so many of which it is 0, in a column that is there from the
+// begin.
+std::string late_prices(std::uint32_t zeros) {
+  Random random(17);
+  std::string text = "price,click\n";
+  for (std::uint32_t row = 0; row < kRows + zeros; ++row) {
+    const double price = row < zeros ? 0 : std::floor(20000 * random.unit());
+    text += fmt::format("{},{}\n", price, random.chance(price > 10000 ? 0.9 : 0.1) ? 1 : 0);
+  }
+  return text;
+}
+
+std::string columns_of(const std::string& model) { return SavedModel::load(model)->options().at("columns"); }
+
+TEST_F(NumberScale, AColumnOfZerosGetsItsScaleOnTheDayThatNumbersCome) {
+  std::string zeros = "price,click\n";
+  for (int row = 0; row < 1500; ++row) zeros += row % 3 == 0 ? "0,1\n" : "0,0\n";
+  options_.files = {folder_.write("zeros.csv", zeros)};
+  options_.keep_bad = true;
+  ASSERT_TRUE(run(options_).complete);
+  EXPECT_EQ(columns_of(options_.out), "price:num/?,click:label");
+  options_.init = options_.out, options_.out = folder_ / "next", options_.epochs = 5;
+  options_.files = {folder_.write("later.csv", late_prices(0))};
+  const TrainResult next = run(options_);
+  ASSERT_TRUE(next.complete) << next.status.message();
+  EXPECT_EQ(columns_of(options_.out).substr(0, 10), "price:num-") << columns_of(options_.out);
+  EXPECT_GT(next.epochs.back().held_out->auc, 0.85);
+}
+
+TEST_F(NumberScale, NumbersThatNoLookedAtRowHasAreLearntAndGoOnAsTheyWere) {
+  const std::string file = folder_.write("late.csv", late_prices(300000));
+  options_.more.from_command = "cat %s";
+  options_.files = {file};
+  options_.epochs = 1;
+  const TrainResult trained = run(options_);
+  ASSERT_TRUE(trained.complete) << trained.status.message();
+  EXPECT_EQ(columns_of(options_.out), "price:num/?,click:label");
+  options_.more.from_command.clear();
+  options_.files = {folder_.write("later.csv", late_prices(0))};
+  options_.init = options_.out, options_.out = folder_ / "next";
+  const TrainResult next = run(options_);
+  ASSERT_TRUE(next.complete) << next.status.message();
+  EXPECT_EQ(columns_of(options_.out), "price:num:log/1,click:label");
+  EXPECT_GT(next.epochs.back().held_out->auc, 0.75);
 }
 
 TEST_F(NumberScale, RawValuesStandAsTheyAre) {

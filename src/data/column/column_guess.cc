@@ -125,6 +125,7 @@ NumberForm form_for(const CellSample& sample, Shape shape) {
   NumberMoments moments;
   for (const double number : numbers) moments.add(number);
   double size = mean_size(numbers, shape);
+  form.open = sample.not_zero == 0;
   if (shape == Shape::kLinear && sample.distinct > 2 &&
       are_far_from_zero(moments.mean(), moments.standard_deviation(), kDoubleRounding)) {
     form.offset = offset_of(moments.mean(), moments.standard_deviation());
@@ -185,7 +186,9 @@ void guess_columns(std::string_view rows, bool choose_scales, Columns& columns) 
     Column& column = columns.list[c];
     guess_column(samples[c], column);
     if (column.kind != Kind::kNumeric || column.number_told || !choose_scales) continue;
-    if (column.number.shape != Shape::kBucket) column.number = form_for(samples[c], column.number.shape);
+    if (column.number.shape == Shape::kBucket) continue;
+    column.number = form_for(samples[c], column.number.shape);
+    if (column.number.open) column.facts.why = "no number but 0 yet, so that its scale is open";
   }
   number_columns(columns);
 }

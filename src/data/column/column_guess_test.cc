@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/random.h"
+#include "data/column/number_form.h"
 #include "data/read_options.h"
 
 namespace thalweg {
@@ -150,6 +151,20 @@ TEST(ColumnGuess, NumbersThatStandForSomethingElseLeaveTheScaleAsItIs) {
     EXPECT_NEAR(found.first, usual.first, 0.05f * usual.first);
     EXPECT_NEAR(found.second, usual.second, 0.05f * usual.second);
   }
+}
+
+TEST(ColumnGuess, TheScaleIsOpenWhereNoNumberButZeroIsThere) {
+  const auto zero = [](std::uint32_t row, Random&, double&) { return std::string(row % 2 == 0 ? "0" : ""); };
+  EXPECT_EQ(guess("price", 300, zero).kind, "num/?");
+  EXPECT_EQ(guess("price", 300, zero, "price:num:log").kind, "num:log/?");
+  EXPECT_EQ(guess("price", 300, zero, "price:num:raw").kind, "num:raw");
+  EXPECT_EQ(guess("price", 300, zero, "price:num:bucket").kind, "num:bucket");
+  const auto three = [](std::uint32_t, Random&, double&) { return std::string("3"); };
+  EXPECT_EQ(guess("price", 300, three, "price:num/?").kind, "num/3");
+  NumberForm open;
+  ASSERT_TRUE(parse_offset_and_scale("/?", open));
+  EXPECT_EQ(in_form(std::expm1(4.0), open), 4.0f) << "no number is too large to tell from others";
+  EXPECT_FALSE(parse_offset_and_scale("-3/?", open));
 }
 
 TEST(ColumnGuess, AWordAmongManyNumbersIsABadRowAndManyAreCategories) {

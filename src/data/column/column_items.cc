@@ -82,7 +82,11 @@ bool parse_number_form(std::string_view text, ColumnItem& item) {
     text.remove_prefix(shape.size());
   }
   const bool is_bucket = item.number.shape == NumberForm::Shape::kBucket;
-  if (!text.empty()) return !is_bucket && parse_offset_and_scale(text, item.number);
+  if (!text.empty()) {
+    if (is_bucket || !parse_offset_and_scale(text, item.number)) return false;
+    item.number_told = !item.number.open;
+    return true;
+  }
   item.number_told = is_bucket;  // Otherwise its scale is to be chosen.
   return true;
 }
@@ -132,6 +136,7 @@ std::string column_kind_text(const Column& column) {
   if (column.number.shape != NumberForm::Shape::kLinear) {
     text += fmt::format(":{}", kShapeNames[static_cast<std::size_t>(column.number.shape)]);
   }
+  if (column.number_told && column.number == NumberForm()) text += ":raw";
   return text + offset_and_scale_text(column.number);
 }
 

@@ -89,7 +89,7 @@ void set_number(const ColumnItem& item, Column& column) {
   if (item.kind != Kind::kNumeric || item.number_told) {
     column.number = item.number;
   } else if (column.number.shape != item.number.shape || !column.number_told) {
-    column.number = {item.number.shape, 0};
+    column.number = item.number;
     column.number_told = false;
     return;
   }
@@ -227,7 +227,7 @@ Status take_known_numbers(Columns& columns, const std::string& known) {
 Status set_known_kinds(Columns& columns, const std::string& path, const ReadOptions& options) {
   Result<Items> items = parse_column_items(options.known_columns, "the model's columns");
   if (!items) return items.status();
-  for (ColumnItem& item : *items) item.number_told = true;  // None is chosen anew.
+  for (ColumnItem& item : *items) item.number_told = !item.number.open;  // No other is chosen anew.
   if (!columns.header || !all_named(*items) || in_file_order(columns, *items)) {
     const auto is_label = [](const ColumnItem& item) { return item.kind == Kind::kLabel && item.count == 1; };
     if (!options.labels_needed && items->size() == columns.list.size() + 1) std::erase_if(*items, is_label);
@@ -462,7 +462,7 @@ Status check_same_features(const Columns& columns, const std::string& known, boo
     if (missing || here->kind != c.kind) {
       return differs(c.name, missing ? "missing" : column_kind_name(here->kind), column_kind_name(c.kind));
     }
-    if (here->kind == Kind::kNumeric && here->number != c.number) {
+    if (here->kind == Kind::kNumeric && here->number != c.number && !c.number.open) {
       return differs(c.name, column_kind_text(*here), column_kind_text(c));
     }
     if (!fields_matter || here->field == c.field) continue;

@@ -2,7 +2,8 @@
 //
 // The language of ReadOptions::columns is a comma-separated list of items, one a column in file order:
 //   item := [NAME ':'] KIND ['*' [COUNT]]      KIND := label | weight | NUMBER | cat | -
-//   NUMBER := num [':' (raw | log | bucket)] [['-' OFFSET] '/' SCALE]
+//   NUMBER := num [':' (raw | log | bucket)] [['-' OFFSET] '/' (SCALE | '?')]
+// '/?' is NumberForm::open.
 // '*' repeats the item for all remaining columns, '*N' for N columns. "user:cat,item:cat,label,-" reads
 // MovieLens, "label,num*13,cat*26" Criteo. If the file has a header and every item has a name, items are
 // matched by name and the columns that are not listed stay as they were found. A NAME with '*' stands for all
@@ -33,6 +34,8 @@ struct NumberForm {
   Shape shape = Shape::kLinear;
   double offset = 0;  // Subtracted from v, which is read with all its digits for that.
   float scale = 0;    // Divided by, and no more than kLargestScaled times it counts. 0: v as it stands.
+  // No number but 0 has been met that a scale could be chosen by: until then v is read as by kLog over 1.
+  bool open = false;
   bool operator==(const NumberForm&) const = default;
 };
 inline constexpr float kLargestScaled = 10;

@@ -141,7 +141,7 @@ TEST(Columns, PatternsAndRangesStandForSeveral) {
   EXPECT_EQ(kind_texts(head, "\"C*\":cat"),
             "label:label,weight:weight,C1:num,C2:num,C3:num,x:num,\"C*\":cat");
   EXPECT_EQ(kind_texts(head, "C1..C3:cat,C2..C3:num:raw,*:-"),
-            "label:label,weight:weight,C1:cat,C2:num,C3:num,x:-,\"C*\":-");
+            "label:label,weight:weight,C1:cat,C2:num:raw,C3:num:raw,x:-,\"C*\":-");
   EXPECT_EQ(kind_texts("1,2,3\n", "c1:label,*:cat"), "c1:label,c2:cat,c3:cat") << "without a header, too";
   EXPECT_EQ(kind_texts(head, "D*:cat").substr(0, 23), "f.csv: has no column \"D");
   EXPECT_EQ(kind_texts(head, "C3..C1:cat").substr(0, 38), "f.csv: has no column \"C1\" behind \"C3\",");
@@ -153,7 +153,7 @@ TEST(Columns, NumbersHaveForms) {
             "y:label,a:num:log,b:num:bucket,num:num/2.5");
   EXPECT_EQ(kind_texts(head, "a:num-100/0.5,b:num:log/3,num:raw"), "f.csv: has 4 columns, --columns names 3");
   EXPECT_EQ(kind_texts("1,2,3,4\n", "label,num:log/3*2,num:raw"),
-            "c1:label,c2:num:log/3,c3:num:log/3,c4:num");
+            "c1:label,c2:num:log/3,c3:num:log/3,c4:num:raw");
   EXPECT_EQ(kind_texts(head, "a:num--1e+06/2e-05"), "y:label,a:num--1000000/2e-05,b:num,num:num");
   for (const char* bad : {"num/0", "num/-1", "num/x", "num/", "num:", "num:cube", "num:bucket/2", "num:raw/2",
                           "num-5", "num-/2", "num/inf", "num/1e-45", "num2"}) {
@@ -169,7 +169,11 @@ TEST(Columns, ScalesOfAModelAreKept) {
   EXPECT_EQ(kind_texts(head, "a:num,b:num:log", known), known) << "told by kind alone";
   EXPECT_EQ(kind_texts(head, "a:num,b:num:log", "", known), known);
   EXPECT_EQ(kind_texts(head, "a:num/8,b:num", "", known), "y:label,a:num/8,b:num");
-  EXPECT_EQ(kind_texts(head, "", "y:label,a:num,b:num"), "y:label,a:num,b:num") << "of one that had none";
+  EXPECT_EQ(kind_texts(head, "", "y:label,a:num,b:num"), "y:label,a:num:raw,b:num:raw")
+      << "of one that had none";
+  const std::string open = "y:label,a:num/?,b:num:log/?";
+  EXPECT_EQ(kind_texts(head, "", open), open);
+  EXPECT_EQ(kind_texts(head, "a:num,b:num:log", "", open), open);
 }
 
 // A file read as one that a model learnt from.
@@ -199,8 +203,10 @@ TEST(Columns, TextReadsBackTheSame) {
   const std::string head = "label,\"a,b\",\"\"\"c\"\"\",d:e,d:e\n1,2,x,3,4\n";
   const std::string all = "label:label,\"a,b\":num,\"\"\"c\"\"\":cat,d:e:num,d:e.1:num";
   EXPECT_EQ(text(head, ""), all);
-  EXPECT_EQ(text(head, all), all);
-  EXPECT_EQ(text("1,2,x,3,4\n", all), all) << "a file without a header has the same columns";
+  const std::string raw = "label:label,\"a,b\":num:raw,\"\"\"c\"\"\":cat,d:e:num:raw,d:e.1:num:raw";
+  EXPECT_EQ(text(head, all), raw);
+  EXPECT_EQ(text(head, raw), raw);
+  EXPECT_EQ(text("1,2,x,3,4\n", raw), raw) << "a file without a header has the same columns";
 }
 
 TEST(Columns, KnownOnesAreNotGuessedAgain) {

@@ -28,7 +28,7 @@ float in_form(double number, const NumberForm& form) {
     return std::clamp(scaled, -kLargestScaled, kLargestScaled);
   }
   auto v = static_cast<float>(number);
-  if (form.shape == NumberForm::Shape::kLog) v = std::copysign(std::log1p(std::abs(v)), v);
+  if (form.shape == NumberForm::Shape::kLog || form.open) v = std::copysign(std::log1p(std::abs(v)), v);
   if (form.scale == 0) return v;
   return std::clamp(v / form.scale, -kLargestScaled, kLargestScaled);
 }
@@ -51,6 +51,7 @@ std::string bucket_name(float v) {
 }
 
 std::string offset_and_scale_text(const NumberForm& form) {
+  if (form.open) return "/?";
   std::string text;
   if (form.offset != 0) text += fmt::format("-{}", form.offset);
   if (form.scale != 0) text += fmt::format("/{}", form.scale);
@@ -58,6 +59,7 @@ std::string offset_and_scale_text(const NumberForm& form) {
 }
 
 bool parse_offset_and_scale(std::string_view text, NumberForm& form) {
+  if (text == "/?") return form.scale = 1, form.open = true;
   if (form.shape == NumberForm::Shape::kLinear && text.starts_with('-')) {
     text.remove_prefix(1);
     if (!take_number(text, form.offset)) return false;

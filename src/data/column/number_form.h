@@ -18,7 +18,7 @@ Key bucket_key(float v, Key salt);
 // What numbers it is of, for people: "2", "476..515".
 std::string bucket_name(float v);
 
-// "-100/3.5", "/3.5": what a linear form subtracts, and then divides by.
+// "-100/3.5", "/3.5": what a linear form subtracts, and then divides by; "/?": its scale is open.
 std::string offset_and_scale_text(const NumberForm& form);
 // False: `text` is none. Only a linear form has an offset.
 [[nodiscard]] bool parse_offset_and_scale(std::string_view text, NumberForm& form);

@@ -59,7 +59,8 @@ Result<ValueScales> ValueScales::parse(std::string_view text) {
     NumberForm form;
     const char* const end = item.data() + item.size();
     const auto of_key = std::from_chars(item.data(), end, key);
-    if (of_key.ec != std::errc() || !parse_offset_and_scale({of_key.ptr, end}, form)) return no_scale(item);
+    if (of_key.ec != std::errc() || !parse_offset_and_scale({of_key.ptr, end}, form) || form.open)
+      return no_scale(item);
     if (out.scales_.size() == kMostFeatures)
       return Status(Code::kUsage, fmt::format("more than {} features have scales", kMostFeatures));
     out.add(key, form);

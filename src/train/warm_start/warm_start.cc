@@ -14,6 +14,7 @@
 #include "net/system_disk.h"
 #include "train/plan/algorithm_plan.h"
 #include "train/rows/key_ages.h"
+#include "train/warm_start/learnt_keys.h"
 
 namespace thalweg {
 namespace {
@@ -64,7 +65,10 @@ Result<std::unique_ptr<WarmStart>> WarmStart::open(const TrainerOptions& options
   if (!reader)
     return Status(Code::kModel, fmt::format("{}: {}", options.init_weights_only ? "--init-weights" : "--init",
                                             reader.status().message()));
-  return std::unique_ptr<WarmStart>(new WarmStart(std::move(reader).value(), options.init_weights_only));
+  auto columns = columns_to_go_on_with(*reader);
+  if (!columns) return columns.status();
+  return std::unique_ptr<WarmStart>(
+      new WarmStart(std::move(reader).value(), *std::move(columns), options.init_weights_only));
 }
 
 std::string WarmStart::given() const {
@@ -73,10 +77,7 @@ std::string WarmStart::given() const {
 
 std::string WarmStart::stored(const char* flag) const { return reader_.manifest().option(flag); }
 
-std::string WarmStart::known_columns() const {
-  std::string columns = stored("columns");
-  return says_all_columns(columns) ? columns : std::string();
-}
+std::string WarmStart::known_columns() const { return says_all_columns(columns_) ? columns_ : std::string(); }
 
 std::string WarmStart::description() const {
   const Manifest& manifest = reader_.manifest();

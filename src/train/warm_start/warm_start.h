@@ -43,8 +43,8 @@ class WarmStart {
   bool with_state() const { return !weights_only_; }
 
  private:
-  WarmStart(ModelReader reader, bool weights_only)
-      : reader_(std::move(reader)), weights_only_(weights_only) {}
+  WarmStart(ModelReader reader, std::string columns, bool weights_only)
+      : reader_(std::move(reader)), columns_(std::move(columns)), weights_only_(weights_only) {}
   std::string given() const;  // "--init DIR", as it was.
   std::string stored(const char* flag) const;
   Status differs(const std::string& what, const std::string& here, const std::string& there) const;
@@ -60,6 +60,7 @@ class WarmStart {
   Status check_table(const TableManifest& had, const TableSpec& wanted) const;
 
   ModelReader reader_;
+  std::string columns_;
   bool weights_only_ = false;
 };
 

@@ -35,7 +35,8 @@ Result<FeatureScales> value_scales_of(const ModelReader& model) {
 bool is_scaled(const ColumnItem& item) {
   const NumberForm& form = item.number;
   return item.kind == Column::Kind::kNumeric && form.shape != NumberForm::Shape::kBucket &&
-         (form.shape == NumberForm::Shape::kLog || form.offset != 0 || (form.scale != 0 && form.scale != 1));
+         (form.shape == NumberForm::Shape::kLog || form.open || form.offset != 0 ||
+          (form.scale != 0 && form.scale != 1));
 }
 
 // Of columns whose cells are not taken as they stand.
@@ -61,7 +62,7 @@ Result<FeatureScales> scales_for_vw(const ModelReader& model, FeatureScales scal
   ReadOptions read;
   read.hash_bits = model.manifest().hash_bits();
   for (const ColumnItem& item : columns) {
-    if (item.number.shape == NumberForm::Shape::kLog || item.name.empty()) {
+    if (item.number.shape == NumberForm::Shape::kLog || item.number.open || item.name.empty()) {
       return no(fmt::format("training took logarithms of column \"{}\"", item.name),
                 fmt::format("--columns {}:num", quoted_column_name(item.name)));
     }
