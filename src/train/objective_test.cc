@@ -74,6 +74,33 @@ TEST_F(Objectives, PoissonLearnsMeansOfCounts) {
   }
 }
 
+TEST_F(Objectives, PoissonBeginsWithTheLogarithmOfUsualLabels) {
+  for (const double mean : {0.02, 100.0, 3000.0}) {
+    Random random(6);
+    std::string text;
+    for (std::uint32_t row = 0; row < (mean < 1 ? 5 : 1) * kRows; ++row) {
+      const std::uint64_t shop = random.below(10);
+      const double own = mean * std::exp(0.1 * (static_cast<double>(shop) - 4.5));
+      const double count =
+          mean < 1 ? (random.chance(own) ? 1 : 0) : std::round(own + std::sqrt(own) * random.normal());
+      text += fmt::format("{} {}:1\n", count, shop);
+    }
+    options_.files = {folder_.write("large.svm", text)};
+    options_.loss = Loss::kPoisson;
+    options_.epochs = 1, options_.keep_bad = true, options_.valid_part = 2;
+    for (const RuleKind rule : {RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kSgd}) {
+      options_.optimizer = rule;
+      const TrainResult result = run(options_);
+      ASSERT_TRUE(result.complete) << result.status.message();
+      EXPECT_NEAR(result.epochs.back().held_out->metrics.at("calibration"), 1, 0.35)
+          << mean << " " << static_cast<int>(rule);
+    }
+  }
+  EXPECT_NE(lines_.find("labels are 104 in the mean, with a standard deviation of "), std::string::npos)
+      << lines_;
+  EXPECT_NE(lines_.find(": the bias begins with 4.6"), std::string::npos) << lines_;
+}
+
 TEST_F(Objectives, PoissonHasTheSameBitsOnAnyClusterAndGoesOn) {
   options_.files = {counts(1000)};
   options_.loss = Loss::kPoisson;

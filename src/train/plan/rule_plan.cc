@@ -63,9 +63,11 @@ float default_factor_rate(RuleKind kind, const TrainSpec& spec, double entries) 
 // A row's score moves by the rate for each of its entries and once for the bias, so that rows of few entries
 // come to the mean label slowly: the bias makes up for the entries that they lack. Other rules than FTRL
 // would follow the noise of single steps, or overshoot where their steps grow with the distance.
-std::optional<float> default_bias_rate(const RuleSpec& weights, double entries, const LabelSize& labels) {
+std::optional<float> default_bias_rate(const RuleSpec& weights, double entries, const LabelSize& labels,
+                                       Loss loss) {
   constexpr double kEntriesEnough = 20, kMaxTimes = 20;
-  if (weights.kind == RuleKind::kFtrl && labels.mean != 0)  // Its weights follow from sums alone.
+  const bool far = loss != Loss::kPoisson && labels.mean != 0;
+  if (weights.kind == RuleKind::kFtrl && far)  // Its weights follow from sums alone.
     return static_cast<float>(weights.rate * std::abs(labels.mean) / labels.times);
   const double times = kEntriesEnough / std::max(entries, 1.0);
   if (weights.kind != RuleKind::kFtrl || times <= 1) return std::nullopt;
@@ -84,7 +86,7 @@ void begin_balanced(const TrainerOptions& options, const LabelSpread& labels, Mo
 // Factors are multiplied in pairs, so that theirs grow with the root.
 void choose_factor_rule(const TrainerOptions& options, RuleKind kind, double entries, const LabelSize& labels,
                         TrainSpec& spec) {
-  const double times = steps_by_rate(kind) ? std::sqrt(labels.times) : 1;
+  const double times = steps_by_rate(kind) ? std::sqrt(labels.times) : 1 / labels.steep;
   const auto rate = static_cast<float>(default_factor_rate(kind, spec, entries) * times);
   const auto l2 = static_cast<float>(default_factor_l2(kind, spec.model.loss) * labels.times);
   spec.model.factors = rule(kind, options.factor_rate.value_or(rate));
@@ -101,11 +103,11 @@ Status choose_rules(const TrainerOptions& options, const RowsSeen& rows, TrainSp
   const RuleKind weights = options.optimizer.value_or(ftrl ? RuleKind::kFtrl : RuleKind::kAdagrad);
   const bool one_for_all = options.optimizer && weights != RuleKind::kFtrl;
   const RuleKind factors = options.factor_optimizer.value_or(one_for_all ? weights : RuleKind::kAdagrad);
-  const double times = steps_by_rate(weights) ? labels.times : 1;
+  const double times = steps_by_rate(weights) ? labels.times : 1 / labels.steep;
   const auto rate = static_cast<float>(default_rate(weights, spec) * times);
   model.weights = rule(weights, options.rate.value_or(rate));
-  model.bias_rate =
-      options.bias_rate ? options.bias_rate : default_bias_rate(model.weights, rows.entries, labels);
+  model.bias_rate = options.bias_rate ? options.bias_rate
+                                      : default_bias_rate(model.weights, rows.entries, labels, model.loss);
   if (weights != RuleKind::kFtrl) model.bias_init = static_cast<float>(labels.mean);
   model.weights.l1 = options.l1.value_or(0);
   model.weights.l2 = options.l2.value_or(default_l2(weights));

@@ -162,7 +162,7 @@ Status plan_sparse_model(const TrainerOptions& options, const ModelKind& kind, b
   spec.batch_rows =
       options.batch.value_or(plan.pipe ? kBatchRowsUnknown : choose_batch(spec.model, kind, *entries, *data));
   if (Status status = choose_classes(options, data.get(), spec); !status.ok()) return status;
-  const LabelSize size = sized ? label_size(data->label_spread()) : LabelSize();
+  const LabelSize size = sized ? label_size(data->label_spread(), spec.model.loss) : LabelSize();
   if (Status status = plan_rules(options, kind, {*entries, size, data->label_spread()}, spec); !status.ok())
     return status;
   return kind.fields || kind.deep != nullptr ? plan_fields(options, data, kind.fields, spec) : ok_status();
@@ -175,7 +175,7 @@ Status plan_with_data(const TrainerOptions& options, const ModelKind& kind, cons
   if (!data) return data.status();
   if (Status status = plan_rare_keys(options, kind, data->get(), plan.spec); !status.ok()) return status;
   if (kind.dense != nullptr) return plan_dense_model(options, kind, data->get(), plan.spec);
-  const bool sized = plan.spec.model.loss == Loss::kSquared && start == nullptr;
+  const bool sized = has_label_size(plan.spec.model.loss) && start == nullptr;
   return plan_sparse_model(options, kind, sized, *data, plan);
 }
 

@@ -32,7 +32,7 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
   ReadOptions read = spec.train;
   read.shuffle = {};
   const bool asks_order = spec.model.loss == Loss::kLogistic && spec.train.shuffle.order == RowOrder::kFiles;
-  read.look_at_labels = asks_order || spec.model.loss == Loss::kSquared || !read.interactions.empty() ||
+  read.look_at_labels = asks_order || has_label_size(spec.model.loss) || !read.interactions.empty() ||
                         !read.weight_column.empty() || !read.columns.empty() || spec.model.score_shift != 0;
   read.choose_scales = true;
   read.guess_members = start == nullptr;
@@ -48,9 +48,10 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
     plan.warnings.push_back(std::move(odd));
   if (spec.model.loss == Loss::kLogistic) plan.rows_without_click = rows_without_click(**data);
   for (std::string& line : absent_names(**data)) plan.warnings.push_back(std::move(line));
-  if (std::string line = label_size_note((*data)->label_spread());
-      spec.model.loss == Loss::kSquared && !line.empty())
-    plan.notes.push_back(std::move(line));
+  if (has_label_size(spec.model.loss)) {
+    std::string line = label_size_note((*data)->label_spread(), spec.model.loss);
+    if (!line.empty()) plan.notes.push_back(std::move(line));
+  }
   for (std::string& line : column_table(**data)) plan.notes.push_back(std::move(line));
   if (std::string line = scaled_features(**data); !line.empty()) plan.notes.push_back(std::move(line));
   spec.train.value_scales = spec.valid.value_scales = (*data)->value_scales();

@@ -19,6 +19,20 @@ double times_usual(double size) {
   return static_cast<double>(rounded_to_digits(size, kDigits));
 }
 
+// Of a lognormal distribution of means, of which these are counts, the mean logarithm: that of the mean
+// itself is far above it where few large ones make up most of the mean.
+LabelSize size_of_counts(const LabelSpread& labels) {
+  constexpr double kFar = 3;
+  constexpr int kDigits = 3;
+  if (labels.mean <= 0) return {};
+  const double between =
+      std::max(0.0, labels.deviation * labels.deviation - labels.mean);  // Means' variance.
+  const double usual = std::log(labels.mean) - std::log1p(between / (labels.mean * labels.mean)) / 2;
+  if (std::abs(usual) <= kFar) return {};
+  // Slopes grow with means.
+  return {1, static_cast<double>(rounded_to_digits(usual, kDigits)), std::max(1.0, labels.mean)};
+}
+
 // Of the mean: what is left out is little beside how much labels differ.
 int digits_of_mean(const LabelSpread& labels) {
   constexpr int kUsual = 3, kMost = 9;  // Of a float.
@@ -29,7 +43,8 @@ int digits_of_mean(const LabelSpread& labels) {
 
 }  // namespace
 
-LabelSize label_size(const LabelSpread& labels) {
+LabelSize label_size(const LabelSpread& labels, Loss loss) {
+  if (loss == Loss::kPoisson) return size_of_counts(labels);
   const bool from_zero = times_usual(std::max(std::abs(labels.mean), labels.deviation)) == 1;
   return {times_usual(labels.deviation),
           from_zero ? 0 : static_cast<double>(rounded_to_digits(labels.mean, digits_of_mean(labels)))};
@@ -56,9 +71,14 @@ bool steps_by_rate(RuleKind kind) {
   }
 }
 
-std::string label_size_note(const LabelSpread& labels) {
-  const LabelSize size = label_size(labels);
+std::string label_size_note(const LabelSpread& labels, Loss loss) {
+  const LabelSize size = label_size(labels, loss);
   if (size.is_usual()) return {};
+  if (loss == Loss::kPoisson)
+    return fmt::format(
+        "labels are {:.3g} in the mean, with a standard deviation of {:.3g}: the bias begins with {:g}, the "
+        "logarithm of usual ones",
+        labels.mean, labels.deviation, size.mean);
   return fmt::format(
       "labels are {:.3g} in the mean, with a standard deviation of {:.3g}: the bias begins with {:g}, and "
       "rates "

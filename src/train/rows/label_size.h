@@ -1,10 +1,11 @@
-// How far labels of squared loss are from those near 1 that default rates are for.
+// How far labels of squared and Poisson loss are from those near 1 that default rates are for.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "data/order/label_spread.h"
+#include "thalweg/loss.h"
 #include "thalweg/options.h"
 
 namespace thalweg {
@@ -12,10 +13,13 @@ namespace thalweg {
 struct LabelSize {
   double times = 1;  // What default rates are multiplied by.
   double mean = 0;   // What the bias begins with.
+  double steep = 1;  // What default rates of rules whose steps follow slopes are divided by.
   bool is_usual() const { return times == 1 && mean == 0; }
 };
 
-LabelSize label_size(const LabelSpread& labels);
+inline bool has_label_size(Loss loss) { return loss == Loss::kSquared || loss == Loss::kPoisson; }
+// `loss`: kSquared or kPoisson, of which the bias is a logarithm.
+LabelSize label_size(const LabelSpread& labels, Loss loss);
 
 // The score of a model that says the mean label of every row, by logistic loss; nothing where no row was
 // seen.
@@ -25,6 +29,6 @@ std::optional<float> log_odds(const LabelSpread& labels);
 bool steps_by_rate(RuleKind kind);
 
 // One line for people; empty where labels are of the usual size.
-std::string label_size_note(const LabelSpread& labels);
+std::string label_size_note(const LabelSpread& labels, Loss loss);
 
 }  // namespace thalweg
