@@ -40,6 +40,18 @@ std::string reordered_files(const DataSet& data) {
                    files.size(), first, files.front());
 }
 
+std::string line_of_names(const DataSet& data) {
+  constexpr std::size_t kShown = 80;
+  const auto items = parse_column_items(data.options().columns, "--columns");
+  const auto is_nameless = [](const ColumnItem& item) { return item.name.empty(); };
+  if (!data.columns().header || !items || std::ranges::none_of(*items, is_nameless)) return {};
+  std::string line = data.columns().header_line.substr(0, kShown);
+  line.resize(std::min(line.find_last_not_of("\r\n") + 1, line.size()));
+  return fmt::format(
+      "{}: the first line is taken for the columns' names, as none of its cells is a number: {}",
+      data.paths().front(), line);
+}
+
 std::vector<std::string> odd_columns(const DataSet& data) {
   std::vector<std::string> sentences;
   for (const Column& c : data.columns().list) {

@@ -16,6 +16,8 @@ Status as_input(const Status& status);
 // That files were passed over since they are empty.
 std::string empty_files(const std::vector<std::string>& empty);
 std::string shared_files(const std::vector<std::string>& trained, const std::vector<std::string>& held_out);
+// That the first line has names, where --columns says what columns are by their order.
+std::string line_of_names(const DataSet& data);
 // Columns that were taken for categories though their cells mean numbers, a sentence each.
 std::vector<std::string> odd_columns(const DataSet& data);
 // Files whose columns are matched by name; empty: there are none.

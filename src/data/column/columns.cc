@@ -392,7 +392,8 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
   }
   if (first.empty())
     return Status(Code::kData, fmt::format("{}:1:1: saw no line, expected a header or a row", path));
-  columns.header = is_header(first, rows);
+  const std::string& told = options.columns.empty() ? options.known_columns : options.columns;
+  columns.header = is_header(first, rows) && !is_labelled_row(first, told);
   if (columns.header) columns.header_line = first_line;
   // Where files were joined it stands again among the rows.
   if (columns.header) std::erase_if(rows, [&](const HeadRow& row) { return row.cells == first; });

@@ -117,6 +117,15 @@ TEST(Columns, SpecByPosition) {
   EXPECT_EQ(kinds("a,b,c\n1,2,3\n", "cat,label,-"), "a:cat b:label c:- ");
 }
 
+// Where no cell of the first line is a number.
+TEST(Columns, ALineWithALabelIsARow) {
+  const std::string rows = "ann,book,yes\nbob,pen,no\n";
+  EXPECT_EQ(kinds(rows, "cat,cat,label"), "c1:cat c2:cat c3:label ");
+  EXPECT_EQ(kinds(rows, "user:cat,item:cat,click:label"), "user:cat item:cat click:label ");
+  EXPECT_EQ(kinds("user,item,click\n" + rows, "cat,cat,label"), "user:cat item:cat click:label ");
+  EXPECT_EQ(kinds("no,yes,item\nann,1,x\n", "yes:label"), "no:cat yes:label item:cat ") << "names are told";
+}
+
 TEST(Columns, SpecByNameLeavesTheOthers) {
   EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "b:cat"), "label:label a:num b:cat ");
   EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "b:label"), "label:- a:num b:label ");

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "data/column/column_items.h"
 #include "data/read_options.h"
 #include "data/reader/cell_words.h"
 #include "data/reader/number.h"
@@ -41,6 +43,19 @@ bool is_header(const HeadCells& first, const std::vector<HeadRow>& rows) {
       return false;
   }
   return true;
+}
+
+bool is_labelled_row(const HeadCells& first, const std::string& columns) {
+  const auto items = parse_column_items(columns, "--columns");
+  if (columns.empty() || !items) return false;
+  std::optional<std::size_t> label;
+  std::size_t at = 0;
+  for (const ColumnItem& item : *items) {
+    if (std::find(first.begin(), first.end(), item.name) != first.end() && !item.name.empty()) return false;
+    if (item.kind == Column::Kind::kLabel) label = at;
+    at += item.count == 0 ? first.size() - std::min(first.size(), at) : item.count;
+  }
+  return label && *label < first.size() && truth_of(trimmed(first[*label]));
 }
 
 HeadCells column_names(HeadCells names) {

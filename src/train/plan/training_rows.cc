@@ -56,6 +56,7 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
   if (std::string line = scaled_features(**data); !line.empty()) plan.notes.push_back(std::move(line));
   spec.train.value_scales = spec.valid.value_scales = (*data)->value_scales();
   if ((*data)->format().columns) {
+  if (std::string line = line_of_names(**data); !line.empty()) plan.notes.push_back(std::move(line));
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }
   if ((*data)->format().members) {
