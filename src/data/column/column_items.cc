@@ -186,6 +186,14 @@ Result<std::vector<ColumnItem>> parse_column_items(std::string_view text, std::s
                       "label, weight, num, num:raw, num:log, num:bucket, num/SCALE, num-OFFSET/SCALE, cat, -",
                       source, item));
     }
+    const auto same = [&](const ColumnItem& other) {
+      return !other.name.empty() && other.name == parsed->name;
+    };
+    if (const auto twice = std::find_if(items.begin(), items.end(), same); twice != items.end()) {
+      return Status(Code::kUsage,
+                    fmt::format("{}: names \"{}\" twice, as {} and as {}, expected each name once", source,
+                                parsed->name, column_kind_name(twice->kind), column_kind_name(parsed->kind)));
+    }
     items.push_back(std::move(*parsed));
     begin = end + 1;
   }

@@ -126,6 +126,12 @@ TEST(Columns, ALineWithALabelIsARow) {
   EXPECT_EQ(kinds("no,yes,item\nann,1,x\n", "yes:label"), "no:cat yes:label item:cat ") << "names are told";
 }
 
+TEST(Columns, ANameStandsOnceInWhatIsTold) {
+  EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "a:cat,b:-,a:num"),
+            "--columns: names \"a\" twice, as cat and as num, expected each name once");
+  EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "*:cat,*:num").substr(0, 23), "--columns: names \"*\" tw");
+}
+
 TEST(Columns, SpecByNameLeavesTheOthers) {
   EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "b:cat"), "label:label a:num b:cat ");
   EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "b:label"), "label:- a:num b:label ");
