@@ -41,7 +41,7 @@ Result<RowGroups> RowGroups::find(const DataSet& data, const std::string& by) {
 }
 
 std::uint64_t RowGroups::of(std::string_view line) {
-  const std::string_view name = cells_ ? std::string_view(cells_->of(line).front()) : query_of(line);
+  const std::string_view name = cells_ ? category_text(cells_->of(line).front()) : query_of(line);
   has_query_ = has_query_ || !name.empty();
   return hash64(name.data(), name.size());
 }

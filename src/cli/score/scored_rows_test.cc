@@ -136,7 +136,7 @@ TEST_F(Scoring, EvalMeasuresWithinGroups) {
   EXPECT_EQ(run("eval --by user --model " + model_ + " " + rows_), 2);
   EXPECT_NE(err_.find("--by user: the input is libsvm"), err_.npos) << err_;
   const std::string csv = folder_ / "rows.csv", model = folder_ / "csv";
-  write_text(csv, "user,site,click\n\"a,1\",x,1\n\"a,1\",y,0\nb,y,1\nb,x,0\n");
+  write_text(csv, "user,site,click\n\"a,1\",x,1\n\"a,1\",y,0\n7,y,1\n7.0,x,0\n");
   ASSERT_EQ(run("train --columns user:- --epochs 5 " + csv + " --out " + model), 0) << err_;
   ASSERT_EQ(run("eval --json --by user --model " + model + " " + csv), 0) << err_;
   EXPECT_EQ(json()["groups"]["groups"], 2);

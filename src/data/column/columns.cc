@@ -307,10 +307,7 @@ Key column_salt(std::string_view name) {
   return std::min<Key>(XXH3_64bits(name.data(), name.size()), kReservedKey - 1);
 }
 
-namespace {
-
-// "34.0" is 34: one missing cell has pandas write a column of whole numbers so.
-std::string_view without_zero_fraction(std::string_view cell) {
+std::string_view category_text(std::string_view cell) {
   if (!cell.ends_with(".0")) return cell;
   const std::string_view whole = cell.substr(0, cell.size() - 2);
   const std::string_view digits = whole.substr(whole.starts_with('-') ? 1 : 0);
@@ -318,10 +315,8 @@ std::string_view without_zero_fraction(std::string_view cell) {
   return is_whole ? whole : cell;
 }
 
-}  // namespace
-
 Key category_key(std::string_view cell, Key salt) {
-  cell = without_zero_fraction(cell);
+  cell = category_text(cell);
   return std::min<Key>(XXH3_64bits_withSeed(cell.data(), cell.size(), salt), kReservedKey - 1);
 }
 

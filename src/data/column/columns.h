@@ -90,7 +90,10 @@ void number_columns(Columns& columns);
 Result<Columns> settle_columns(Columns columns, const std::string& path, const ReadOptions& options);
 
 Key column_salt(std::string_view name);
-// Of a categorical cell of the column with this salt; 34.0 is 34.
+// What a categorical cell says: of 34.0 it is 34, as one missing cell has pandas write a column of whole
+// numbers.
+std::string_view category_text(std::string_view cell);
+// Of a categorical cell of the column with this salt.
 Key category_key(std::string_view cell, Key salt);
 
 // Of the numeric or categorical column of that name.

@@ -149,8 +149,7 @@ class VwParser final : public LineParser<VwParser> {
     }
     value *= space.scale;
     if (!std::isfinite(value)) return fail_value(error, p, fmt::format("feature {} times its scale", name));
-    const Key key =
-        std::min<Key>(XXH3_64bits_withSeed(name.data(), name.size(), space.seed), kReservedKey - 1);
+    const Key key = space.name.empty() ? column_salt(name) : category_key(name, space.seed);
     if (value != 0.0f || zeros_.contain(rules_.key(key))) {
       if (!out.add_value(rules_.key(key), value, space.field)) return fail(error, p, kFullExpected);
       if (names_ != nullptr)

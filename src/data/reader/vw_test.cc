@@ -38,6 +38,13 @@ TEST(Vw, ANamespaceOfNamesHasTheKeysOfAColumn) {
   EXPECT_EQ(parse("vw", "1 |city Rome | age:30\n").batch.keys, csv.batch.keys);
 }
 
+TEST(Vw, AWholeNumberIsTheSameNameInANamespaceWithItsFraction) {
+  const Parsed p = parse("vw", "1 |age 34 34.0 34.5 | 34.0\n");
+  EXPECT_EQ(p.batch.keys, (ParsedKeys{key_of("age", "34"), key_of("age", "34"), key_of("age", "34.5"),
+                                      key_of("", "34.0")}));
+  EXPECT_EQ(parse("csv", "age,label\n34.0,1\nx,1\n").batch.keys[0], p.batch.keys[0]);
+}
+
 TEST(Vw, AFieldIsOfANamespacesFirstByteAlone) {
   const Parsed p = parse("vw", "1 | x |a x |zoo x |A x |Z x |0 x |9 x |user x |use x\n0 |user x\n");
   EXPECT_EQ(p.batch.fields, (Fields{0, 1, 26, 27, 52, 53, 62, 21, 21, 21}));
