@@ -100,39 +100,84 @@ Result<Summary> summarize(DataSet& data) {
   return summary;
 }
 
+namespace {
+
+class Splitter {
+ public:
+  Splitter(DataSet& data, std::uint64_t modulus, std::ostream& kept, std::ostream& held_out)
+      : data_(data), modulus_(modulus), kept_(kept), held_out_(held_out) {}
+
+  Status split_text() {
+    auto source = data_.block_source(0, 1, 0);
+    if (!source) return source.status();
+    TextBlock block;
+    while (good()) {
+      const Result<bool> more = (*source)->next(block);
+      if (!more) return more.status();
+      if (!*more) break;
+      for (const char* p = block.begin; p != block.end;) {
+        const char* next = line_end(p, block.end) + 1;
+        if (is_row(p, data_.format().comments)) add({p, next}, true);
+        p = next;
+      }
+    }
+    return ok_status();
+  }
+
+  Status split_read_rows() {
+    constexpr std::size_t kRowsAtOnce = 1024;
+    auto reader = data_.reader(ShardId{0}, 1);
+    if (!reader) return reader.status();
+    Batch batch;
+    while (good()) {
+      const auto rows = (*reader)->next(kRowsAtOnce, batch);
+      if (!rows) return rows.status();
+      if (*rows == 0) break;
+      const RowLines& lines = (*reader)->lines();
+      for (std::uint32_t r = 0; r < *rows; ++r)
+        add(lines.line(r), !std::binary_search(lines.bad.begin(), lines.bad.end(), r));
+    }
+    return ok_status();
+  }
+
+  std::uint64_t rows() const { return row_; }
+  const SplitReport& report() const { return report_; }
+
+ private:
+  bool good() const { return kept_.good() && held_out_.good(); }
+
+  void add(std::string_view line, bool good) {
+    const bool held = ++row_ % modulus_ == 0;
+    if (good) (held ? held_out_ : kept_).write(line.data(), static_cast<std::streamsize>(line.size()));
+    ++(!good ? report_.rows_left_out : held ? report_.rows_held_out : report_.rows_kept);
+  }
+
+  DataSet& data_;
+  const std::uint64_t modulus_;
+  std::ostream& kept_;
+  std::ostream& held_out_;
+  std::uint64_t row_ = 0;
+  SplitReport report_;
+};
+
+}  // namespace
+
 Result<SplitReport> split_rows(DataSet& data, std::uint64_t modulus, std::ostream& kept,
                                std::ostream& held_out) {
   if (modulus < 2) {
     return Status(Code::kUsage,
                   fmt::format("split: saw {}, expected every N-th row with N at least 2", modulus));
   }
-  Result<std::unique_ptr<BlockSource>> source = data.block_source(0, 1, 0);
-  if (!source) return source.status();
-  SplitReport report;
-  std::uint64_t row = 0;
-  const bool comments = data.format().comments;
   kept << data.columns().header_line;
   held_out << data.columns().header_line;
-  TextBlock block;
-  for (;;) {
-    const Result<bool> more = (*source)->next(block);
-    if (!more) return more.status();
-    if (!*more) break;
-    for (const char* p = block.begin; p != block.end;) {
-      const char* next = line_end(p, block.end) + 1;
-      if (is_row(p, comments)) {
-        const bool held = ++row % modulus == 0;
-        (held ? held_out : kept).write(p, next - p);
-        ++(held ? report.rows_held_out : report.rows_kept);
-      }
-      p = next;
-    }
-    if (!kept || !held_out) break;
-  }
+  Splitter splitter(data, modulus, kept, held_out);
+  const bool reads = data.options().keep_lines && data.options().answer_bad_rows;
+  if (Status status = reads ? splitter.split_read_rows() : splitter.split_text(); !status.ok()) return status;
   if (!kept.flush() || !held_out.flush()) {
-    return Status(Code::kIo, fmt::format("split: writing failed after {} rows (is the disk full?)", row));
+    return Status(Code::kIo,
+                  fmt::format("split: writing failed after {} rows (is the disk full?)", splitter.rows()));
   }
-  return report;
+  return splitter.report();
 }
 
 }  // namespace thalweg

@@ -57,10 +57,12 @@ Result<Summary> summarize(DataSet& data);
 
 struct SplitReport {
   std::uint64_t rows_kept = 0, rows_held_out = 0;
+  std::uint64_t rows_left_out = 0;  // Bad ones, where rows are looked at.
 };
 
 // Writes rows N, 2N, ... (from 1) to held_out and the others to kept, as they stand and unpacked; a header
-// goes to both, blank lines and comments to neither.
+// goes to both, blank lines and comments to neither. With keep_lines and answer_bad_rows among the options
+// bad rows are left out, and counted, as --valid-part counts them; without, no row is looked at.
 Result<SplitReport> split_rows(DataSet& data, std::uint64_t modulus, std::ostream& kept,
                                std::ostream& held_out);
 

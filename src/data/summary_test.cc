@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "data/files_for_test.h"
+#include "data/numbered_rows_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -90,6 +91,24 @@ TEST(Split, AHeaderGoesToBothFiles) {
   EXPECT_EQ(kept.str(), "label,x\r\n1,1\r\n0,2\r\n");
   EXPECT_EQ(held.str(), "label,x\r\n1,3\r\n");
   EXPECT_EQ(split_rows(*open_summary(directory / "a"), 1, kept, held).status().code(), Code::kUsage);
+}
+
+TEST(Split, BadRowsAreLeftOutWhereRowsAreLookedAt) {
+  const TemporaryFolder directory;
+  ReadOptions read;
+  read.paths = {directory.write("a", "1 1:1\n0 x\n1 3:1\n0 4:1\nno\n1 6:1")};
+  std::ostringstream kept, held;
+  EXPECT_EQ(split_rows(**DataSet::open(read), 2, kept, held)->rows_left_out, 0u);
+  EXPECT_EQ(held.str(), "0 x\n0 4:1\n1 6:1\n") << "as they stand";
+  read.keep_lines = read.answer_bad_rows = true;
+  EXPECT_EQ(split_rows(**DataSet::open(read), 2, kept, held).status().code(), Code::kData);
+  read.max_bad_rows = 2;
+  kept.str(""), held.str("");
+  const auto report = split_rows(**DataSet::open(read), 2, kept, held);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(kept.str(), "1 1:1\n1 3:1\n");
+  EXPECT_EQ(held.str(), "0 4:1\n1 6:1\n");
+  EXPECT_EQ(report->rows_left_out, 2u);
 }
 
 TEST(Split, AFullDiskIsAnError) {

@@ -18,7 +18,9 @@ Status run_data_split(const Options& options, Output& out) {
     return with_hint({Code::kUsage, "thalweg data split needs --valid-part N and --out DIR"},
                      options.command().example);
   }
-  const Result<std::shared_ptr<DataSet>> data = open_data(read_options(options, options.arguments()), out);
+  ReadOptions read = read_options(options, options.arguments());
+  read.keep_lines = read.answer_bad_rows = options.has("on-bad-row");
+  const Result<std::shared_ptr<DataSet>> data = open_data(read, out);
   if (!data) return data.status();
   const std::string& directory = options.text("out");
   std::error_code error;
@@ -43,10 +45,12 @@ Status run_data_split(const Options& options, Output& out) {
                          valid.path(), part, part, report->rows_kept));
   out.human(fmt::format("{} rows in {}\n{} rows in {}\n", report->rows_kept, train.path(),
                         report->rows_held_out, valid.path()));
+  if (report->rows_left_out > 0) out.human(fmt::format("{} bad rows left out\n", report->rows_left_out));
   out.json({{"train_rows", report->rows_kept},
             {"train", train.path()},
             {"valid_rows", report->rows_held_out},
-            {"valid", valid.path()}});
+            {"valid", valid.path()},
+            {"skipped_rows", report->rows_left_out}});
   return ok_status();
 }
 
