@@ -10,6 +10,7 @@
 #include "data/column/column_guess.h"
 #include "data/column/member_kinds.h"
 #include "data/column/row_sample.h"
+#include "data/idx.h"
 #include "data/memory/memory_blocks.h"
 #include "data/memory/memory_rows.h"
 #include "data/pair/interactions.h"
@@ -176,10 +177,24 @@ Result<std::string> DataSet::look(InputFile& file) {
     format_ = members;
   if (format_->members) {
     if (const auto kinds = MemberKinds::of(options_); !kinds) return kinds.status();
+  if (const Status status = check_pixels(file); !status.ok()) return status;
   }
   Result<Columns> columns = Columns{};
   if (format_->columns) columns = find_columns(file.head_lines(), file.path, options_);
   if (!columns) return without_columns(file, options_, columns.status());
+// Images of one size are of one set, and of a model's size those that it can take.
+Status DataSet::check_pixels(const InputFile& file) {
+  if (file.packing != Packing::kIdx) return ok_status();
+  const std::uint64_t pixels = pixels_of_row(file.head);
+  const std::uint64_t wanted = pixels_ != 0 ? pixels_ : options_.hash_bits != 0 ? 0 : options_.bounds.pixels;
+  if (wanted != 0 && pixels != wanted) {
+    return {Code::kData, fmt::format("{}: has images of {} pixels, expected {}, as {}", file.path, pixels,
+                                     wanted, pixels_ != 0 ? "in " + paths_.front() : "the model has inputs")};
+  }
+  pixels_ = pixels;
+  return ok_status();
+}
+
   if (std::string lack = lack_of_rows(file, columns->header); !lack.empty()) return lack;
   if (columns_.list.empty()) {
     columns_ = std::move(*columns);

@@ -117,6 +117,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   void look_at_members(std::string_view lines, bool guesses);
   Batch look_at_memory() const;
   void take(const InputFile& file);
+  Status check_pixels(const InputFile& file);
   double mean_entries(const std::string& lines) const;
   // Counts a skipped row; false: there are more than max_bad_rows.
   bool may_skip(const std::string& message);
@@ -133,6 +134,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::uint64_t total_bytes_ = 0;
   std::uint64_t fingerprint_ = 0;
   bool seekable_ = true;
+  std::uint64_t pixels_ = 0;  // Of the first image.
   double entries_in_head_ = 0;
   std::string first_rows_;  // Of a command's first output, where values may want scales.
   LabelSpread label_spread_;

@@ -247,6 +247,14 @@ Result<std::unique_ptr<ByteStream>> open_idx_rows(const std::string& path,
   return std::unique_ptr<ByteStream>(std::move(rows));
 }
 
+std::uint64_t pixels_of_row(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  const std::string_view last = text.substr(text.rfind(' ') + 1);
+  std::uint64_t place = 0;
+  const auto read = std::from_chars(last.data(), last.data() + last.size(), place);
+  return read.ec == std::errc() ? place + 1 : 0;
+}
+
 std::optional<ImageFiles> find_images(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return std::nullopt;

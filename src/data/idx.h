@@ -2,9 +2,11 @@
 // or packed (Y. LeCun, C. Cortes, C. Burges, "The MNIST database of handwritten digits").
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "data/byte_stream.h"
 #include "data/read_options.h"
@@ -22,6 +24,9 @@ bool is_idx_labels(const char* magic);
 // image's size. Errors: kIo, kData, naming the file and what was expected.
 Result<std::unique_ptr<ByteStream>> open_idx_rows(const std::string& path,
                                                   std::unique_ptr<ByteStream> images);
+
+// Of an image that is such a row, at the begin of `text`.
+std::uint64_t pixels_of_row(std::string_view text);
 
 // The image files of a directory that holds such a set; test is empty where it has none.
 struct ImageFiles {

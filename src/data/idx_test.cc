@@ -1,5 +1,6 @@
 #include "data/idx.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -37,6 +38,27 @@ const std::string kImages = idx_images(3, 2, 2,
                                                    "\0\0\0\0",
                                                    12));
 const std::string kLabels = idx_labels(std::string("\x07\0\x02", 3));
+
+TEST(Idx, ImagesOfAnotherSizeThanTheModelOrTheFirstFileAreRefused) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "b"}) folder.write(std::string(name) + "-labels-idx1-ubyte", kLabels);
+  const std::string four = folder.write("a-images-idx3-ubyte", kImages),
+                    two = folder.write("b-images-idx3-ubyte", idx_images(3, 1, 2, std::string(6, '\1')));
+  ReadOptions both = reading(four);
+  both.paths.push_back(two);
+  EXPECT_EQ(DataSet::open(both).status().message(),
+            two + ": has images of 2 pixels, expected 4, as in " + four);
+  ReadOptions model = reading(two);
+  for (const unsigned pixels : {1u, 4u}) {
+    model.bounds.pixels = pixels;
+    EXPECT_EQ(DataSet::open(model).status().message(),
+              fmt::format("{}: has images of 2 pixels, expected {}, as the model has inputs", two, pixels));
+  }
+  model.bounds.pixels = 2;
+  EXPECT_TRUE(DataSet::open(model).ok());
+  model.bounds.pixels = 4, model.hash_bits = 2;
+  EXPECT_TRUE(DataSet::open(model).ok()) << "hashed pixels are no pixels";
+}
 
 TEST(Idx, ImagesAreRowsOfTheirPixelsThatAreNotZeroAndTheLastOne) {
   const TemporaryFolder folder;

@@ -44,6 +44,8 @@ struct RowBounds {
   bool any() const { return keys_below != 0 || fields_below != 0 || entries_most != 0; }
 };
 
+  std::uint64_t pixels =
+      0;  // Of each image, neither more nor fewer, unless keys are hashed. Seen to by open().
 inline constexpr std::string_view kNoWeights = "-";  // As a weight_column: no column is one of weights.
 
 struct ReadOptions {

@@ -378,7 +378,9 @@ TEST_F(DenseProgram, WrongInputHasOneClearError) {
   refused("--model mlp " + wide, 4, "--hash-bits");
   refused("--model convnet " + six, 2, "rows of 6 numbers are none");
   refused("--model softmax --inputs 4 " + six, 4, "feature 5; model softmax takes 0 to 3");
-  refused("--model softmax --classes 2 --inputs 65 " + data(), 4, "expected a class: a whole number from 0");
+  refused("--model softmax --classes 2 --inputs 64 " + data(), 4, "expected a class: a whole number from 0");
+  refused("--model softmax --inputs 65 " + data(), 4,
+          "has images of 64 pixels, expected 65, as the model has inputs");
   refused("--model softmax " + quoted(folder_ / "nowhere"), 4, "nowhere");
 }
 
