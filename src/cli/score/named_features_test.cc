@@ -167,6 +167,14 @@ TEST_F(NamedFeatures, AnAuditOfFactorsAddsUpWithTheirInteractions) {
   }
 }
 
+TEST_F(NamedFeatures, AnAuditNamesWhatIsPairedWithItself) {
+  const std::string model = trained("--interactions price*price,price*ad --raw-values");
+  write_text(csv_, "site,ad,price\na.com,x,3\n");
+  ASSERT_EQ(run("predict --audit --model " + model + " " + csv_), 0) << err_;
+  for (const char* name : {"\n\tprice\t", "\n\tprice*price\t", "\n\tad=x\t", "\n\tad=x*price\t"})
+    EXPECT_NE(out_.find(name), out_.npos) << name << "\n" << out_;
+}
+
 TEST_F(NamedFeatures, PruningLeavesOutWhatHardlyCounts) {
   const std::string small = folder_ / "small";
   ASSERT_EQ(run("model prune --json --below 1 -o " + small + " " + model_), 0) << err_;

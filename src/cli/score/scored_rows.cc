@@ -69,7 +69,8 @@ Result<std::size_t> RowScorer::next() {
   if (!count || *count == 0) return count;
   targets_.labels = batch_.labels, targets_.weights = batch_.weights;
   if (needs_.lines) {
-    entries_.row_begin = batch_.row_begin, entries_.keys = batch_.keys, entries_.fields = batch_.fields;
+    entries_.row_begin = batch_.row_begin, entries_.keys = batch_.keys;
+    entries_.values = batch_.values, entries_.fields = batch_.fields;
   }
   const Result<LossSum> sum = predictor_.score(batch_, scratch_, scores_);
   if (!sum) return sum.status();

@@ -79,7 +79,7 @@ class RowScorer {
   Predictor::Scratch scratch_;
   Scored summary_;
   Batch batch_, targets_;
-  Batch entries_;  // Where they have names: offsets, keys and fields.
+  Batch entries_;  // Where they have names: all but labels and weights.
   std::vector<float> scores_;
   LossSum sum_;
 };
