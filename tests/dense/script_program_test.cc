@@ -17,6 +17,8 @@ namespace {
 
 using nlohmann::json;
 
+bool says(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
 class ScriptProgram : public testing::Test {
  protected:
   // Rows of 64 numbers; the class is the third of them in which most are.
@@ -88,6 +90,10 @@ TEST_F(ScriptProgram, IsAModelLikeOthersOnceItIsSaved) {
       told("train " + in_quotes(rows_) + " --init " + in_quotes(model) + " --epochs 2 --valid-part 10");
   const json whole = told(train("linear") + "--epochs 5");
   EXPECT_EQ(gone_on["model_digest"], whole["model_digest"]);
+  const std::string init = "--init " + in_quotes(model);
+  EXPECT_EQ(told(train("linear") + init + " --epochs 2")["model_digest"], whole["model_digest"])
+      << "its file may be named again";
+  EXPECT_TRUE(says(refused(train("gained") + init), "gained.pt, but the model at")) << "another one";
   std::ofstream(model + "/script.pt", std::ios::app) << "x";
   const Ran damaged = run("eval --model " + in_quotes(model) + " " + in_quotes(rows_));
   EXPECT_EQ(damaged.code, 8);
@@ -114,8 +120,6 @@ TEST_F(ScriptProgram, FiguresAreOfTheLossThatTheyAreNamedAfter) {
     EXPECT_NEAR(measured["logloss"].get<double>(), std::log(3), 0.2) << kind;
   }
 }
-
-bool says(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 // As `linear` learns with one number more, which no seed has drawn.
 TEST_F(ScriptProgram, AParameterMayHaveNoDimensions) {

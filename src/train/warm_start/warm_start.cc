@@ -16,6 +16,7 @@
 #include "train/rows/key_ages.h"
 #include "train/warm_start/learnt_keys.h"
 
+#include "train/shard_trainer.h"
 namespace thalweg {
 namespace {
 
@@ -162,7 +163,7 @@ Result<const ModelKind*> WarmStart::kind(const TrainerOptions& options) const {
 Status WarmStart::settle_shape(TrainerOptions& options) const {
   const ModelSpec& model = reader_.manifest().model;
   const std::string name = model.script.empty() ? model.name : model.name + ":" + model.script;
-  if (!options.model.empty() && options.model != name)
+  if (!options.model.empty() && options.model != name && !is_own_script(options.model))
     return differs("--model", options.model, "model " + name);
   options.model = name;
   if (options.loss && *options.loss != model.loss)
@@ -192,6 +193,14 @@ Status WarmStart::settle_sizes(TrainerOptions& options) const {
                         settled(model.fields != 0, "--fields", options.fields, model.fields),
                         settled(model.inputs != 0, "--inputs", options.inputs, model.inputs),
                         settled(model.classes != 0, "--classes", options.classes, model.classes),
+// "script:net.pt", whatever the file is called.
+bool WarmStart::is_own_script(std::string_view model) const {
+  constexpr std::string_view kScript = "script:";
+  if (reader_.manifest().model.script.empty() || !model.starts_with(kScript)) return false;
+  const auto hash = hash_of(std::string(model.substr(kScript.size())));
+  return hash && *hash == reader_.manifest().script_hash;
+}
+
                         settled(takes_hidden(**found), "--hidden", options.hidden, model.hidden)});
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/data_set.h"
@@ -49,6 +50,8 @@ class WarmStart {
   std::string stored(const char* flag) const;
   Status differs(const std::string& what, const std::string& here, const std::string& there) const;
   Status settle_reading(TrainerOptions& options) const;
+  Status settle_members_of(TrainerOptions& options) const;
+  bool is_own_script(std::string_view model) const;
   Status settle_shape(TrainerOptions& options) const;
   Status settle_sizes(TrainerOptions& options) const;
   template <class Size>
