@@ -173,11 +173,13 @@ TEST_F(KeepBest, AnEarlyEndSaysWhetherTheModelIsSaved) {
   // However many passes there are until it ends, the very rows that it learns are predicted well.
   const std::string good = options_.files.front(), other = folder_.write("other.svm", rows(random, 2000, -1));
   options_.epochs = 100'000;
+  const std::optional<float> rate = options_.rate;
   for (const bool keep_bad : {false, true}) {
     for (const std::string& valid : {good, other}) {
       for (const char* sweep : {"", "rate=0.4,0.5"}) {
         std::optional<Trainer> trainer;
         options_.valid = valid, options_.keep_bad = keep_bad, options_.sweep = sweep;
+        options_.rate = *sweep == 0 ? rate : std::nullopt;
         options_.on_epoch = [&](const TrainEpoch&) { trainer->close(); };
         auto opened = Trainer::open(options_);
         ASSERT_TRUE(opened) << opened.status().message();

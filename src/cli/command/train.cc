@@ -96,6 +96,7 @@ Status run_train(const Options& options, Output& out) {
   if (!wanted) return wanted.status();
   wanted->state = options.maybe_text("state").value_or("");
   wanted->sweep = options.maybe_text("sweep").value_or("");
+  leave_to_sweep(*wanted);
   const auto names = names_before(options);
   return show_training(options, *std::move(wanted), out, [&](Trainer& trainer) {
     TrainResult result = run_trainer(options, trainer);

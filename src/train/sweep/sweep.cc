@@ -109,6 +109,12 @@ Result<std::vector<SweepPoint>> sweep_points(std::string_view text) {
   return points;
 }
 
+void leave_to_sweep(TrainerOptions& options) {
+  const auto points = sweep_points(options.sweep);
+  if (options.sweep.empty() || !points) return;
+  for (const SweepSetting& setting : points->front()) (options.*swept_number(setting.name)->number).reset();
+}
+
 TrainerOptions at_point(TrainerOptions options, const SweepPoint& point) {
   options.sweep.clear();
   for (const SweepSetting& setting : point) {
@@ -174,7 +180,13 @@ Status check_swept(const std::vector<SweepPoint>& points, const ModelSpec& model
 
 Status check_sweep(const TrainerOptions& options) {
   if (options.sweep.empty()) return ok_status();
-  if (const auto points = sweep_points(options.sweep); !points) return points.status();
+  const auto points = sweep_points(options.sweep);
+  if (!points) return points.status();
+  for (const SweepSetting& setting : points->front()) {
+    if (const auto& told = options.*swept_number(setting.name)->number)
+      return {Code::kUsage, fmt::format("--{} {} and --sweep '{}' both set {}; expected one of the two",
+                                        setting.name, *told, options.sweep, setting.name)};
+  }
   if (std::find(options.files.begin(), options.files.end(), "-") != options.files.end())
     return {Code::kUsage, "--sweep trains on its input again and again: standard input can be read once"};
   if (!options.checkpoint.directory.empty() || !options.checkpoint.resume.empty())

@@ -19,6 +19,8 @@ using SweepPoint = std::vector<SweepSetting>;
 // All of "rate=0.05,0.1;l2=1,10", the last name's values changing first. kUsage: a name that cannot be swept
 // or stands twice, what is no number, more than kTrialsMax.
 Result<std::vector<SweepPoint>> sweep_points(std::string_view text);
+// Takes back what is said of numbers that `options.sweep` names, as by a weaker word.
+void leave_to_sweep(TrainerOptions& options);
 // The options of one of them.
 TrainerOptions at_point(TrainerOptions options, const SweepPoint& point);
 // kUsage: a name that the model and its rules have no use for, so that all its values train the same, or a

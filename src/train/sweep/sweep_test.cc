@@ -184,6 +184,10 @@ TEST_F(Sweep, SaysWhereItMakesNoSense) {
   other.files = {"-"};
   EXPECT_NE(refused(other).message().find("standard input"), std::string::npos);
   other = options_;
+  other.rate = 0.3f;
+  EXPECT_EQ(refused(other).message(),
+            "--rate 0.3 and --sweep 'rate=0.1,0.2' both set rate; expected one of the two");
+  other.rate.reset();
   other.sweep = "batch=1,2";
   EXPECT_EQ(refused(other).code(), Code::kUsage);
   auto trainer = Trainer::open(options_);
