@@ -223,6 +223,8 @@ void read_training(Members in, TrainingRecord& out) {
   in.whole("batch", out.batch);
   in.whole("data_shards", out.data_shards);
   in.whole("epochs", out.epochs);
+  out.learnt_epochs = out.epochs;  // Of models of older versions nobody knows.
+  if (in.has("learnt_epochs")) in.whole("learnt_epochs", out.learnt_epochs);
   in.whole("best_epoch", out.best_epoch);
   in.whole("kept_epoch", out.kept_epoch);
   in.whole("files_left_out", out.files_left_out);

@@ -49,6 +49,7 @@ inline constexpr std::size_t kTrainedFileEnd = std::size_t{64} << 10;
 struct TrainingRecord {
   std::string date;  // UTC, "2026-11-25T15:04:05Z".
   std::uint64_t batch = 0, data_shards = 0, epochs = 0;
+  std::uint64_t learnt_epochs = 0;   // Of those, whole ones: it may have ended early.
   std::uint64_t best_epoch = 0;      // From 1, by held-out rows; 0: there were none.
   std::uint64_t kept_epoch = 0;      // Whose model this is; 0: of no whole one.
   std::vector<TrainedFile> files;    // In their order, the first kFilesMax.

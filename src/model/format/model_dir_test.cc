@@ -52,7 +52,7 @@ TEST(ModelDir, SaysWhenAndFromWhatAModelWasMadeAndTheDigestDoesNot) {
   TemporaryFolder folder;
   SystemDisk disk;
   const ModelSpec spec = fm_spec();
-  TrainingRecord record{"2026-11-25T15:04:05Z", 1000, 8, 3, 2, 2, {}, 5};
+  TrainingRecord record{"2026-11-25T15:04:05Z", 1000, 8, 3, 3, 2, 2, {}, 5};
   record.files = {{"a \"b\".svm", 123, "00000000000000aa", "00000000000000bb"},
                   {"standard input", 0, {}, {}}};
   const auto save = [&](const std::string& name, std::optional<TrainingRecord> training) {

@@ -130,8 +130,10 @@ Result<ModelSummary> inspect_model(const ModelReader& model) {
 
 std::string to_text(const TrainingRecord& record) {
   constexpr std::size_t kFilesShown = 10;
-  std::string out = fmt::format("trained  {}, {} epochs, {} rows a step over {} data shards", record.date,
-                                record.epochs, record.batch, record.data_shards);
+  const std::string part =
+      record.learnt_epochs < record.epochs ? fmt::format("{} of ", record.learnt_epochs) : "";
+  std::string out = fmt::format("trained  {}, {}{} epochs, {} rows a step over {} data shards", record.date,
+                                part, record.epochs, record.batch, record.data_shards);
   if (record.best_epoch != 0) out += fmt::format("; epoch {} was best", record.best_epoch);
   out += record.kept_epoch == 0 ? "\n" : fmt::format("; model of epoch {}\n", record.kept_epoch);
   for (std::size_t f = 0; f < std::min(record.files.size(), kFilesShown); ++f) {

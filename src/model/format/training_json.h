@@ -21,6 +21,7 @@ inline nlohmann::ordered_json training_json(const TrainingRecord& record, const 
           {"batch", record.batch},
           {"data_shards", record.data_shards},
           {"epochs", record.epochs},
+          {"learnt_epochs", record.learnt_epochs},
           {"best_epoch", record.best_epoch},
           {"kept_epoch", record.kept_epoch},
           {"files", files},

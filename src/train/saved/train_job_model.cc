@@ -187,6 +187,9 @@ TrainingRecord TrainJob::record() const {
   if (const auto best = best_epoch(spec().model.loss, passes_.all()))
     record.best_epoch = passes_.number(*best);
   const auto kept = stage_->passes();
+  const std::vector<EpochNumbers>& all = passes_.all();
+  const auto whole = std::count_if(all.begin(), all.end(), [](const auto& pass) { return !pass.cut_short; });
+  record.learnt_epochs = passes_.first() + static_cast<std::uint64_t>(whole);
   if (!kept.empty() && !kept.back().cut_short) record.kept_epoch = passes_.number(kept.size() - 1);
   return record;
 }

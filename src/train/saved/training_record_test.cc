@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "base/hash/hash.h"
 #include "model/format/model_dir.h"
+#include "model/format/model_report.h"
 #include "net/system_disk.h"
 #include "train/trainer/trainer_for_test.h"
 
@@ -41,6 +45,7 @@ TEST_F(TrainingRecordTest, IsKeptWithTheModel) {
   EXPECT_EQ(record.batch, 500u);
   EXPECT_EQ(record.data_shards, 4u);
   EXPECT_EQ(record.epochs, 3u);
+  EXPECT_EQ(record.learnt_epochs, 3u);
   EXPECT_EQ(record.best_epoch, trained.best_epoch);
   EXPECT_EQ(record.kept_epoch, trained.kept_epoch);
   EXPECT_GT(record.kept_epoch, 0u);
@@ -54,6 +59,26 @@ TEST_F(TrainingRecordTest, IsKeptWithTheModel) {
   EXPECT_EQ(record.files[1].tail, record.files[1].head);
   options_.files[0] = folder_.write("a.svm", "1" + rows.substr(1, rows.size() - 2) + "\n");
   EXPECT_EQ(record_of(run(options_)), record) << "of the same files, the same";
+}
+
+TEST_F(TrainingRecordTest, SaysHowManyPassesAnEarlyEndHasLeft) {
+  options_.epochs = 100'000;
+  options_.keep_bad = true;
+  std::optional<Trainer> trainer;
+  options_.on_epoch = [&](const TrainEpoch& epoch) {
+    if (epoch.number == 2) trainer->close();
+  };
+  auto opened = Trainer::open(options_);
+  ASSERT_TRUE(opened) << opened.status().message();
+  trainer.emplace(std::move(opened).value());
+  const TrainResult ended = trainer->run();
+  EXPECT_EQ(ended.status.code(), Code::kAborted);
+  const TrainingRecord record = record_of(ended);
+  EXPECT_EQ(record.epochs, 100'000u);
+  EXPECT_GE(record.learnt_epochs, 2u);
+  EXPECT_LT(record.learnt_epochs, 100'000u);
+  EXPECT_NE(to_text(record).find(fmt::format("{} of 100000 epochs", record.learnt_epochs)),
+            std::string::npos);
 }
 
 TEST_F(TrainingRecordTest, WhatACommandWritesIsNamedAlone) {
