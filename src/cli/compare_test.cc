@@ -66,6 +66,7 @@ TEST_F(Compare, RunsTheExampleOfItsPage) {
   ASSERT_NO_FATAL_FAILURE(take_example("algorithms", toml));
   const Ran ran = compare(toml, "--json --out " + directory_);
   ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("; not saved\n"), std::string::npos) << ran.err;
   const json runs = json::parse(ran.out)["runs"];
   ASSERT_EQ(runs.size(), 3u);
   for (const json& one : runs) {

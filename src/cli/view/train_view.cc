@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/instant.h"
+#include "cli/command/command.h"
 #include "cli/signals.h"
 #include "cli/view/job_view.h"
 #include "cli/view/progress.h"
@@ -132,7 +133,7 @@ class TrainView {
   // When nothing more is to come.
   void finish() { progress_.clear(); }
   // The line of --json.
-  nlohmann::ordered_json sum_up(const TrainResult& result);
+  nlohmann::ordered_json sum_up(const TrainResult& result, bool may_save);
   void end_record(nlohmann::ordered_json result, const TrainResult& how, bool simulated);
 
  private:
@@ -274,7 +275,8 @@ void TrainView::end_record(nlohmann::ordered_json result, const TrainResult& how
   if (!written.ok()) out_.warn(written.message());
 }
 
-nlohmann::ordered_json TrainView::sum_up(const TrainResult& result) {
+// `may_save`: a training of this kind takes --out for its model.
+nlohmann::ordered_json TrainView::sum_up(const TrainResult& result, bool may_save) {
   const double rate = result.seconds > 0 ? static_cast<double>(result.examples) / result.seconds : 0;
   const std::string keys = result.model_rows > 0 ? fmt::format("{} keys; ", result.model_rows) : "";
   std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {}model digest {:016x}",
@@ -282,7 +284,8 @@ nlohmann::ordered_json TrainView::sum_up(const TrainResult& result) {
   if (result.skipped_rows > 0) line += fmt::format("; {} bad rows skipped", result.skipped_rows);
   const bool bad = !result.not_kept.empty();  // An error of the training says so itself.
   if (!result.model.empty()) line += "; saved to " + result.model;
-  if (result.model.empty() && !bad) line += "; not saved, --out DIR keeps it";
+  if (result.model.empty() && !bad) line += "; not saved";
+  if (result.model.empty() && !bad && may_save) line += ", --out DIR keeps it";
   out_.note(line);
   if (bad && result.status.ok()) {
     out_.warn(fmt::format("the model is not saved: {}; --keep-bad saves it all the same", result.not_kept));
@@ -334,11 +337,10 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
   return json;
 }
 
-}  // namespace
+using Run = std::function<TrainResult(Trainer& trainer)>;
 
-TrainResult show_one_training(const Options& given, TrainerOptions options, Output& out,
-                              nlohmann::ordered_json& json,
-                              const std::function<TrainResult(Trainer& trainer)>& run) {
+TrainResult show(const Options& given, TrainerOptions options, Output& out, nlohmann::ordered_json& json,
+                 const Run& run, bool may_save) {
   TrainResult result;
   const auto refused = [&](const Status& why) {
     result.status = why;
@@ -357,17 +359,26 @@ TrainResult show_one_training(const Options& given, TrainerOptions options, Outp
   result = run(*trainer);
   view.finish();
   if (result.complete) {
-    json = view.sum_up(result);
+    json = view.sum_up(result, may_save);
     tell_of_sweep(result, out, json);
   }
   view.end_record(json, result, given.command().path == "simulate train");
   return result;
 }
 
-Status show_training(const Options& given, TrainerOptions options, Output& out,
-                     const std::function<TrainResult(Trainer& trainer)>& run) {
+}  // namespace
+
+TrainResult show_one_training(const Options& given, TrainerOptions options, Output& out,
+                              nlohmann::ordered_json& json, const Run& run) {
+  return show(given, std::move(options), out, json, run, false);
+}
+
+Status show_training(const Options& given, TrainerOptions options, Output& out, const Run& run) {
   nlohmann::ordered_json json;
-  const TrainResult result = show_one_training(given, std::move(options), out, json, run);
+  const auto all = options_of(given.command());
+  const bool may_save =
+      std::any_of(all.begin(), all.end(), [](const OptionRow* row) { return row->name == "out"; });
+  const TrainResult result = show(given, std::move(options), out, json, run, may_save);
   if (!json.is_null()) out.json(json);
   return result.status;
 }
