@@ -88,20 +88,6 @@ const RowFormat* format_with_members(const InputFile& file, const ReadOptions& o
   return found && (*found)->members ? *found : nullptr;
 }
 
-// Those of which no line has a value, nor of an object in it.
-std::vector<std::string> members_without_values(std::string_view lines, std::vector<std::string> names) {
-  const char* const end = lines.data() + lines.size();
-  for (const char* p = lines.data(); p != end && !names.empty(); p = line_end(p, end) + 1) {
-    visit_json_scalars(p, [&](const JsonScalar& s) {
-      if (s.kind == JsonScalar::Kind::kNull) return;
-      std::erase_if(names, [&](const std::string& name) {
-        return s.path.starts_with(name) && (s.path.size() == name.size() || s.path[name.size()] == '.');
-      });
-    });
-  }
-  return names;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
@@ -113,6 +99,7 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   if (!memory) return memory.status();
   data->memory_ = std::move(*memory);
   if (Status status = data->memory_ ? data->open_memory() : data->open_files(); !status.ok()) return status;
+  data->options_.learnt = nullptr;  // Whom it asks may be gone later.
   return data;
 }
 
@@ -177,11 +164,24 @@ Result<std::string> DataSet::look(InputFile& file) {
     format_ = members;
   if (format_->members) {
     if (const auto kinds = MemberKinds::of(options_); !kinds) return kinds.status();
-  if (const Status status = check_pixels(file); !status.ok()) return status;
   }
   Result<Columns> columns = Columns{};
   if (format_->columns) columns = find_columns(file.head_lines(), file.path, options_);
   if (!columns) return without_columns(file, options_, columns.status());
+  if (std::string lack = lack_of_rows(file, columns->header); !lack.empty()) return lack;
+  if (columns_.list.empty()) {
+    columns_ = std::move(*columns);
+  } else if (file.order = cell_order(columns_, *columns); !file.order.places.empty()) {
+    reordered_paths_.push_back(file.path);
+  } else if (const Status status = check_same_columns(columns_, paths_.front(), *columns, file.path);
+             !status.ok()) {
+    return status;
+  }
+  if (const Status status = check_pixels(file); !status.ok()) return status;
+  take(file);
+  return std::string();
+}
+
 // Images of one size are of one set, and of a model's size those that it can take.
 Status DataSet::check_pixels(const InputFile& file) {
   if (file.packing != Packing::kIdx) return ok_status();
@@ -193,19 +193,6 @@ Status DataSet::check_pixels(const InputFile& file) {
   }
   pixels_ = pixels;
   return ok_status();
-}
-
-  if (std::string lack = lack_of_rows(file, columns->header); !lack.empty()) return lack;
-  if (columns_.list.empty()) {
-    columns_ = std::move(*columns);
-  } else if (file.order = cell_order(columns_, *columns); !file.order.places.empty()) {
-    reordered_paths_.push_back(file.path);
-  } else if (const Status status = check_same_columns(columns_, paths_.front(), *columns, file.path);
-             !status.ok()) {
-    return status;
-  }
-  take(file);
-  return std::string();
 }
 
 // Looks at rows of all over the data where what columns are is not told, values may want scales, or how
@@ -232,10 +219,9 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
   }
   const std::string_view lines =
       std::string_view(rows).substr(0, rows.size() - std::min(rows.size(), kTextPad));
-  if (format_->members)
-    look_at_members(lines, members);
-  else if (guesses)
-    guess_columns(lines, options_.choose_scales, columns_);
+  if (const Status status = format_->members ? look_at_members(lines, members) : ok_status(); !status.ok())
+    return status;
+  if (format_->columns && guesses) guess_columns(lines, options_.choose_scales, columns_);
   if (!looks && !scales) return {};
   const Batch batch = memory_ ? look_at_memory() : look_at_rows(lines, options_);
   if (looks) {
@@ -244,15 +230,30 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
       absent_parts_ = thalweg::absent_parts(options_.interactions, *format_, columns_, batch.fields);
     saw_weights_ = !batch.weights.empty();
   }
-  if (!scales) return {};
-  const ValueScales chosen = choose_scales(lines, batch);
-  std::vector<Key> keys;
-  for (const auto& [key, scale] : chosen.all()) {
-    if (keys.size() < kScaledNamed) keys.push_back(key);
+  return scales ? set_scales(lines, choose_scales(lines, batch)) : ok_status();
+}
+
+// Beside those that a model knows, which goes on, for features that it has not learnt.
+Status DataSet::set_scales(std::string_view lines, ValueScales chosen) {
+  if (options_.learnt) {
+    const RowRules rules(options_);
+    std::unordered_set<Key> keys, known;
+    const auto in_model = [&](Key key) { return options_.interactions.empty() ? key : rules.key(key); };
+    for (const auto& [key, form] : chosen.all()) keys.insert(in_model(key));
+    const auto learnt = options_.learnt(keys);
+    if (!learnt) return learnt.status();
+    for (const auto& [key, form] : chosen.all()) {
+      if (learnt->contains(in_model(key))) known.insert(key);
+    }
+    chosen = ValueScales::parse(options_.value_scales)->with(chosen, known);
   }
-  scaled_names_ = names_of(keys, lines);
+  std::vector<Key> named;
+  for (const auto& [key, form] : chosen.all()) {
+    if (named.size() < kScaledNamed) named.push_back(key);
+  }
+  scaled_names_ = names_of(named, lines);
   options_.value_scales = chosen.text();
-  return {};
+  return ok_status();
 }
 
 // By the rows that have them, else as numbers.
@@ -296,21 +297,28 @@ ValueScales DataSet::choose_scales(std::string_view lines, const Batch& batch) c
 }
 
 // What members are that nobody has said, and those that are told but in none of these lines.
-void DataSet::look_at_members(std::string_view lines, bool guesses) {
+Status DataSet::look_at_members(std::string_view lines, bool guesses) {
   const auto kinds = MemberKinds::of(options_);
-  if (!kinds) return;
+  if (!kinds) return ok_status();
   if (!options_.columns.empty()) absent_members_ = members_without_values(lines, kinds->names());
-  if (!guesses) return;
+  if (!guesses) return ok_status();
   members_ = guess_members(lines, options_, *kinds);
+  if (options_.learnt) {
+    auto unknown = new_members(lines, options_, std::move(members_));
+    if (!unknown) return unknown.status();
+    members_ = *std::move(unknown);
+  }
   const std::string guessed = guessed_items(members_);
   if (!guessed.empty()) options_.columns += (options_.columns.empty() ? "" : ",") + guessed;
+  return ok_status();
 }
 
 // Images and text are of one size.
 bool DataSet::may_scale_values(const std::vector<InputFile>& files) const {
   const auto computed = [](const InputFile& file) { return is_computed(file.packing); };
-  return options_.choose_value_scales && options_.value_scales.empty() && options_.known_columns.empty() &&
-         !format_->columns && std::none_of(files.begin(), files.end(), computed);
+  const bool open = options_.value_scales.empty() || options_.learnt;
+  return options_.choose_value_scales && open && options_.known_columns.empty() && !format_->columns &&
+         std::none_of(files.begin(), files.end(), computed);
 }
 
 // The entries of rows that were looked at, before pairs are made of them.

@@ -113,11 +113,12 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::unique_ptr<RowParser> parser_for_looking(ReadOptions options) const;
   Batch look_at_rows(std::string_view rows, ReadOptions options) const;
   ValueScales choose_scales(std::string_view lines, const Batch& batch) const;
+  Status set_scales(std::string_view lines, ValueScales chosen);
   std::vector<std::string> names_of(const std::vector<Key>& keys, std::string_view lines) const;
-  void look_at_members(std::string_view lines, bool guesses);
+  Status look_at_members(std::string_view lines, bool guesses);
   Batch look_at_memory() const;
-  void take(const InputFile& file);
   Status check_pixels(const InputFile& file);
+  void take(const InputFile& file);
   double mean_entries(const std::string& lines) const;
   // Counts a skipped row; false: there are more than max_bad_rows.
   bool may_skip(const std::string& message);
@@ -133,8 +134,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::vector<std::string> paths_, empty_paths_, reordered_paths_;
   std::uint64_t total_bytes_ = 0;
   std::uint64_t fingerprint_ = 0;
-  bool seekable_ = true;
   std::uint64_t pixels_ = 0;  // Of the first image.
+  bool seekable_ = true;
   double entries_in_head_ = 0;
   std::string first_rows_;  // Of a command's first output, where values may want scales.
   LabelSpread label_spread_;

@@ -4,14 +4,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "thalweg/ids.h"
 #include "thalweg/row_order.h"
+#include "thalweg/status.h"
 
 namespace thalweg {
 
@@ -41,11 +44,11 @@ struct RowBounds {
   Key keys_below = 0;
   std::uint32_t fields_below = 0;
   std::uint32_t entries_most = 0;
+  std::uint64_t pixels =
+      0;  // Of each image, neither more nor fewer, unless keys are hashed. Seen to by open().
   bool any() const { return keys_below != 0 || fields_below != 0 || entries_most != 0; }
 };
 
-  std::uint64_t pixels =
-      0;  // Of each image, neither more nor fewer, unless keys are hashed. Seen to by open().
 inline constexpr std::string_view kNoWeights = "-";  // As a weight_column: no column is one of weights.
 
 struct ReadOptions {
@@ -75,6 +78,9 @@ struct ReadOptions {
   // JSON lines: what members are; the others are what their values are, but for what is guessed.
   std::string columns;
   bool guess_members = false;  // JSON lines: of members that nothing says, as of columns.
+  // Where a training goes on: those of the keys that its model has learnt. What is chosen by looking at rows
+  // is then chosen for the other features alone, beside what is told of these.
+  std::function<Result<std::unordered_set<Key>>(const std::unordered_set<Key>&)> learnt;
   // CSV: what the columns of the data were that the model learnt from, as columns_text() says it; `columns`
   // and the names below go before it. Empty: there is no such data.
   std::string known_columns;

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -15,6 +18,8 @@
 #include "data/column/member_kinds.h"
 #include "data/column/number_form.h"
 #include "data/column/number_moments.h"
+#include "data/reader/json_members.h"
+#include "data/reader/row_loop.h"
 
 namespace thalweg {
 namespace {
@@ -197,6 +202,29 @@ Columns guess_members(std::string_view rows, const ReadOptions& options, const M
   Columns members;
   const std::vector<CellSample> samples = sample_members(rows, options, kinds, members);
   for (std::size_t c = 0; c < samples.size(); ++c) guess_column(samples[c], members.list[c]);
+  return members;
+}
+
+Result<Columns> new_members(std::string_view rows, const ReadOptions& options, Columns members) {
+  const RowRules rules(options);
+  std::map<std::string, std::unordered_set<Key>, std::less<>> keys;  // By member.
+  for (const Column& c : members.list) keys[c.name].insert(rules.key(column_salt(c.name)));
+  const char* const end = rows.data() + rows.size();
+  for (const char* p = rows.data(); p != end; p = line_end(p, end) + 1) {
+    visit_json_scalars(p, [&](const JsonScalar& s) {
+      const auto of = keys.find(s.path);
+      if (of == keys.end() || s.kind == JsonScalar::Kind::kNull) return;
+      of->second.insert(rules.key(category_key(s.text, column_salt(s.path))));
+    });
+  }
+  std::unordered_set<Key> all;
+  for (const auto& [name, of] : keys) all.insert(of.begin(), of.end());
+  const auto learnt = options.learnt(all);
+  if (!learnt) return learnt.status();
+  std::erase_if(members.list, [&](const Column& c) {
+    const auto& of = keys[c.name];
+    return std::any_of(of.begin(), of.end(), [&](Key key) { return learnt->contains(key); });
+  });
   return members;
 }
 

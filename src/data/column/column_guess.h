@@ -27,6 +27,8 @@ void guess_columns(std::string_view rows, bool choose_scales, Columns& columns);
 // Members of JSON lines by the same rules, as columns in the order in which these lines have them; those that
 // are arrays or that `kinds` leaves out are none of them.
 Columns guess_members(std::string_view rows, const ReadOptions& options, const MemberKinds& kinds);
+// Those of them that ReadOptions::learnt knows neither as a number nor by a category that these lines have.
+Result<Columns> new_members(std::string_view rows, const ReadOptions& options, Columns members);
 // What was decided against what values are, as ReadOptions::columns says it.
 std::string guessed_items(const Columns& members);
 

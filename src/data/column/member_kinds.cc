@@ -31,7 +31,7 @@ Status check_item(const ColumnItem& item) {
   return ok_status();
 }
 
-std::string item_text(const ColumnItem& item, bool without_scaled) {
+std::string text_of_item(const ColumnItem& item, bool without_scaled) {
   Column column;
   const bool scaled = item.kind == Kind::kNumeric && item.number_told;
   column.kind = without_scaled && scaled ? Kind::kIgnored : item.kind;
@@ -42,6 +42,8 @@ std::string item_text(const ColumnItem& item, bool without_scaled) {
 }
 
 }  // namespace
+
+std::string item_text(const ColumnItem& item) { return text_of_item(item, false); }
 
 bool says_all_columns(std::string_view columns) {
   const auto items = parse_column_items(columns, "the model's columns");
@@ -98,6 +100,21 @@ bool says_known_of_members(const std::string& columns, const std::string& known)
   });
 }
 
+std::optional<std::vector<ColumnItem>> items_beyond(const std::string& columns, const std::string& known) {
+  ReadOptions there;
+  there.columns = known;
+  const auto all = MemberKinds::of(there);
+  auto said = parse_column_items(columns, "--columns");
+  if (!said || !all) return std::nullopt;
+  std::vector<ColumnItem> beyond;
+  for (ColumnItem& item : *said) {
+    if (is_target(item) || says_known_of_members(item_text(item), known)) continue;
+    if (!check_item(item).ok() || is_pattern(item) || all->find(item.name) != nullptr) return std::nullopt;
+    beyond.push_back(std::move(item));
+  }
+  return beyond;
+}
+
 const ColumnItem* MemberKinds::find(std::string_view path) const {
   if (const auto own = by_name_.find(path); own != by_name_.end()) return &own->second;
   for (const ColumnItem& pattern : patterns_) {
@@ -117,7 +134,7 @@ std::vector<std::string> MemberKinds::names() const {
 std::vector<std::string> MemberKinds::items(bool without_scaled) const {
   std::vector<std::string> items;
   const auto add = [&](const ColumnItem& item) {
-    if (!is_target(item)) items.push_back(item_text(item, without_scaled));
+    if (!is_target(item)) items.push_back(text_of_item(item, without_scaled));
   };
   for (const auto& [name, item] : by_name_) add(item);
   for (const ColumnItem& pattern : patterns_) add(pattern);

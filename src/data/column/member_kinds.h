@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +17,16 @@ namespace thalweg {
 // label. A model of JSON lines has what was said of some members; the others are what their values are.
 bool says_all_columns(std::string_view columns);
 
+// As MemberKinds::text() has it.
+std::string item_text(const ColumnItem& item);
+
 // Label and weight that `columns` names become label_column and weight_column, and the rest of it text().
 void settle_members(ReadOptions& options);
 // Whether each item of `columns`, label and weight left out, is one of `known`, which may say more.
 bool says_known_of_members(const std::string& columns, const std::string& known);
+// The items of `columns`, label and weight left out, that `known` does not say, of members that it does not
+// speak of; nothing where one is a pattern, or says otherwise.
+std::optional<std::vector<ColumnItem>> items_beyond(const std::string& columns, const std::string& known);
 
 class MemberKinds {
  public:

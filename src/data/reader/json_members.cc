@@ -98,4 +98,17 @@ void find_json_members(std::string_view line, std::span<const std::string> names
   });
 }
 
+std::vector<std::string> members_without_values(std::string_view lines, std::vector<std::string> names) {
+  const char* const end = lines.data() + lines.size();
+  for (const char* p = lines.data(); p != end && !names.empty(); p = line_end(p, end) + 1) {
+    visit_json_scalars(p, [&](const JsonScalar& s) {
+      if (s.kind == JsonScalar::Kind::kNull) return;
+      std::erase_if(names, [&](const std::string& name) {
+        return s.path.starts_with(name) && (s.path.size() == name.size() || s.path[name.size()] == '.');
+      });
+    });
+  }
+  return names;
+}
+
 }  // namespace thalweg

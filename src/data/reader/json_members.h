@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace thalweg {
 
@@ -27,5 +28,8 @@ void visit_json_scalars(const char* line, const std::function<void(const JsonSca
 // `names`. Of a line that is no JSON what stands before its fault.
 void find_json_members(std::string_view line, std::span<const std::string> names,
                        std::span<std::string> texts);
+
+// Of the names of members those of which no line has a value, nor of an object in it.
+std::vector<std::string> members_without_values(std::string_view lines, std::vector<std::string> names);
 
 }  // namespace thalweg

@@ -100,6 +100,15 @@ void ValueScales::add(Key key, const NumberForm& form) {
   of_small_keys_[key] = form;
 }
 
+ValueScales ValueScales::with(const ValueScales& others, const std::unordered_set<Key>& but) const {
+  ValueScales out = *this;
+  for (const auto& [key, form] : others.scales_) {
+    const bool is_new = !scales_.contains(key) && !but.contains(key);
+    if (is_new && out.scales_.size() < kMostFeatures) out.add(key, form);
+  }
+  return out;
+}
+
 float ValueScales::scaled(Key key, float value) const {
   if (key < of_small_keys_.size()) return in_form(value, of_small_keys_[key]);
   const auto found = scales_.find(key);

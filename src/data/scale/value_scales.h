@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "data/column/columns.h"
@@ -27,6 +28,9 @@ class ValueScales {
   // The mean size of each such feature's values, from their mean where they are far from 0; of more than
   // kMostFeatures those that are farthest from 1, or from 0 beside how much they differ.
   static ValueScales choose(const Batch& rows);
+
+  // These, and as many of the others' as there is room for, for keys that are none of these and not in `but`.
+  ValueScales with(const ValueScales& others, const std::unordered_set<Key>& but) const;
 
   bool empty() const { return scales_.empty(); }
   const std::map<Key, NumberForm>& all() const { return scales_; }  // All linear, and with a scale.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "train/plan/row_plan.h"
 #include "train/plan/rule_plan.h"
 #include "train/rows/label_size.h"
+#include "train/warm_start/learnt_keys.h"
 
 namespace thalweg {
 namespace {
@@ -35,8 +37,10 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
   read.look_at_labels = asks_order || has_label_size(spec.model.loss) || !read.interactions.empty() ||
                         !read.weight_column.empty() || !read.columns.empty() || spec.model.score_shift != 0;
   read.choose_scales = true;
-  read.guess_members = start == nullptr;
-  read.choose_value_scales = start == nullptr && !raw;
+  read.guess_members = true;
+  read.choose_value_scales = !raw;
+  if (start != nullptr)
+    read.learnt = [start](const std::unordered_set<Key>& keys) { return learnt_keys(start->model(), keys); };
   auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());
   if (Status status = check_features(**data); !status.ok()) return status;
@@ -52,11 +56,11 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
     std::string line = label_size_note((*data)->label_spread(), spec.model.loss);
     if (!line.empty()) plan.notes.push_back(std::move(line));
   }
+  if (std::string line = line_of_names(**data); !line.empty()) plan.notes.push_back(std::move(line));
   for (std::string& line : column_table(**data)) plan.notes.push_back(std::move(line));
   if (std::string line = scaled_features(**data); !line.empty()) plan.notes.push_back(std::move(line));
   spec.train.value_scales = spec.valid.value_scales = (*data)->value_scales();
   if ((*data)->format().columns) {
-  if (std::string line = line_of_names(**data); !line.empty()) plan.notes.push_back(std::move(line));
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }
   if ((*data)->format().members) {

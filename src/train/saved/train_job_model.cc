@@ -51,6 +51,7 @@ std::map<std::string, std::string> TrainJob::options_to_store() const {
     stored["ids"] = inputs_->train->format().ids;
   else if (start_ && !start_->ids().empty())
     stored["ids"] = start_->ids();
+  if (options_.raw_values) stored["raw-values"] = "true";
   if (spec().expire_after != 0) stored["expire-after"] = std::to_string(spec().expire_after);
   if (!read.value_scales.empty()) stored["value-scales"] = read.value_scales;
   return stored;
@@ -186,10 +187,10 @@ TrainingRecord TrainJob::record() const {
   TrainingRecord record = training_record(spec(), inputs_->train.get());
   if (const auto best = best_epoch(spec().model.loss, passes_.all()))
     record.best_epoch = passes_.number(*best);
-  const auto kept = stage_->passes();
   const std::vector<EpochNumbers>& all = passes_.all();
   const auto whole = std::count_if(all.begin(), all.end(), [](const auto& pass) { return !pass.cut_short; });
   record.learnt_epochs = passes_.first() + static_cast<std::uint64_t>(whole);
+  const auto kept = stage_->passes();
   if (!kept.empty() && !kept.back().cut_short) record.kept_epoch = passes_.number(kept.size() - 1);
   return record;
 }

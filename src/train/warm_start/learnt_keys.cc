@@ -15,8 +15,10 @@ namespace thalweg {
 Result<std::unordered_set<Key>> learnt_keys(const ModelReader& model, const std::unordered_set<Key>& keys) {
   std::unordered_set<Key> learnt;
   const std::vector<TableManifest>& tables = model.manifest().tables;
+  const auto has_keys = [](const TableManifest& table) { return has_model_keys(table.spec); };
+  if (std::none_of(tables.begin(), tables.end(), has_keys)) return keys;
   for (std::size_t t = 0; t < tables.size() && !keys.empty(); ++t) {
-    if (!has_model_keys(tables[t].spec)) continue;
+    if (!has_keys(tables[t])) continue;
     const Status status = model.scan(t, false, [&](const StoredRows& block) {
       for (const Key key : block.keys) {
         if (keys.contains(key)) learnt.insert(key);

@@ -10,7 +10,8 @@
 
 namespace thalweg {
 
-// Those of `keys` that a table of the model has a row of; kModel: it cannot be read.
+// Those of `keys` that a table of the model has a row of, and all of them where it has a weight for every
+// input. kModel: it cannot be read.
 Result<std::unordered_set<Key>> learnt_keys(const ModelReader& model, const std::unordered_set<Key>& keys);
 
 // The model's columns, as columns_text() says them, where those whose scale is open, and that rows had

@@ -6,17 +6,19 @@
 #include <charconv>
 #include <initializer_list>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "base/rule_fields.h"
 #include "data/column/columns.h"
 #include "data/column/member_kinds.h"
+#include "data/reader/row_loop.h"
 #include "net/system_disk.h"
 #include "train/plan/algorithm_plan.h"
 #include "train/rows/key_ages.h"
+#include "train/shard_trainer.h"
 #include "train/warm_start/learnt_keys.h"
 
-#include "train/shard_trainer.h"
 namespace thalweg {
 namespace {
 
@@ -118,6 +120,35 @@ Status WarmStart::check_keys(const DataSet& data) const {
                       data.paths().front(), data.format().title, reader_.path(), known)};
 }
 
+// Of JSON lines. More may be said of members than the model was told, but not of what it has learnt as a
+// number that it would be another feature.
+Status WarmStart::settle_members_of(TrainerOptions& options) const {
+  const std::string told = columns_;
+  std::string all = told;
+  if (!options.columns.empty()) {
+    const auto beyond = items_beyond(options.columns, told);
+    if (!beyond) return differs("--columns", options.columns, told.empty() ? "none" : told);
+    ReadOptions read;
+    read.hash_bits = options.hash_bits;
+    std::unordered_set<Key> numbers;
+    for (const ColumnItem& item : *beyond) {
+      if (item.kind != Column::Kind::kNumeric || item.number_told || item.number != NumberForm())
+        numbers.insert(RowRules(read).key(column_salt(item.name)));
+      all += fmt::format("{}{}", all.empty() ? "" : ",", item_text(item));
+    }
+    const auto learnt = learnt_keys(reader_, numbers);
+    if (!learnt) return learnt.status();
+    if (!learnt->empty())
+      return differs("--columns", options.columns, "numbers of these members, as they stand or scaled");
+    read.columns = options.columns;
+    read.label_column = options.label_column, read.weight_column = options.weight_column;
+    settle_members(read);
+    options.label_column = read.label_column, options.weight_column = read.weight_column;
+  }
+  options.columns = all;
+  return ok_status();
+}
+
 // Features must be the ones that the model knows.
 Status WarmStart::settle_reading(TrainerOptions& options) const {
   const unsigned bits = reader_.manifest().hash_bits();
@@ -136,11 +167,13 @@ Status WarmStart::settle_reading(TrainerOptions& options) const {
   options.interactions = pairs;
   if (!options.columns.empty() && !known_columns().empty())
     return differs("--columns", options.columns, "columns that it knows, " + known_columns());
+  if (options.raw_values && !value_scales().empty())
+    return {Code::kUsage, fmt::format("--raw-values, but the model at {} has learnt scaled values; leave "
+                                      "--raw-values out, or train a new model",
+                                      reader_.path())};
+  options.raw_values = options.raw_values || stored("raw-values") == "true";
   if (known_columns().empty()) {
-    const std::string told = stored("columns");
-    if (!told.empty() && !options.columns.empty() && !says_known_of_members(options.columns, told))
-      return differs("--columns", options.columns, told);
-    if (!told.empty()) options.columns = told;
+    if (Status status = settle_members_of(options); !status.ok()) return status;
   }
   if (options.label_column.empty()) options.label_column = stored("label-column");
   if (options.weight_column.empty()) options.weight_column = stored("weight-column");
@@ -158,6 +191,14 @@ Result<const ModelKind*> WarmStart::kind(const TrainerOptions& options) const {
   ModelSpec named = reader_.manifest().model;
   named.kinds = options.more.models;
   return find_kind(named);
+}
+
+// "script:net.pt", whatever the file is called.
+bool WarmStart::is_own_script(std::string_view model) const {
+  constexpr std::string_view kScript = "script:";
+  if (reader_.manifest().model.script.empty() || !model.starts_with(kScript)) return false;
+  const auto hash = hash_of(std::string(model.substr(kScript.size())));
+  return hash && *hash == reader_.manifest().script_hash;
 }
 
 Status WarmStart::settle_shape(TrainerOptions& options) const {
@@ -193,14 +234,6 @@ Status WarmStart::settle_sizes(TrainerOptions& options) const {
                         settled(model.fields != 0, "--fields", options.fields, model.fields),
                         settled(model.inputs != 0, "--inputs", options.inputs, model.inputs),
                         settled(model.classes != 0, "--classes", options.classes, model.classes),
-// "script:net.pt", whatever the file is called.
-bool WarmStart::is_own_script(std::string_view model) const {
-  constexpr std::string_view kScript = "script:";
-  if (reader_.manifest().model.script.empty() || !model.starts_with(kScript)) return false;
-  const auto hash = hash_of(std::string(model.substr(kScript.size())));
-  return hash && *hash == reader_.manifest().script_hash;
-}
-
                         settled(takes_hidden(**found), "--hidden", options.hidden, model.hidden)});
 }
 
