@@ -28,7 +28,7 @@ namespace thalweg {
 class [[nodiscard]] GroupWork {
  public:
   bool done() const;
-  // Blocks until the operation has ended, and says how.
+  // Blocks until the operation has ended, and says how. kUsage: on the group's own thread, which ends it.
   Status wait();
   // For co_await. The coroutine goes on upon the group's own thread, which it must not block.
   bool await_ready() const { return done(); }

@@ -132,6 +132,7 @@ Status Gradients::Impl::announce(std::size_t first, std::size_t last) {
 Status Gradients::Impl::wait(std::size_t first, std::size_t last) {
   if (last > size()) return {Code::kUsage, fmt::format("no gradient {}; there are {}", last - 1, size())};
   if (links_->birth.elsewhere()) return made_elsewhere("group");
+  if (links_->driver.on_own_thread()) return must_start();
   std::unique_lock lock(mutex_);
   for (std::size_t number = first; number < last; ++number) {
     changed_.wait(lock, [&] { return !status_.ok() || !under_way_[number]; });

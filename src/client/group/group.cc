@@ -22,6 +22,7 @@ bool GroupWork::done() const { return state_->ended(); }
 
 Status GroupWork::wait() {
   if (!done() && state_->birth.elsewhere()) return made_elsewhere("group");
+  if (!done() && GroupDriver::is_of_this_thread(state_->driver)) return must_start();
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [this] { return state_->ended(); });
   return state_->status;
@@ -156,10 +157,6 @@ GroupPlace Group::Impl::take_started_place(std::uint32_t channels, std::uint64_t
   next_channel_ = static_cast<std::uint16_t>(next_channel_ + channels);
   const std::uint64_t number = std::exchange(started_, started_ + calls);
   return {splitmix(view->id() ^ kStarted), number, first, static_cast<std::uint16_t>(channels), 0};
-}
-
-Status Group::Impl::must_start() {
-  return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
 }
 
 Status Group::Impl::run(const GroupCall& asked) {
@@ -340,6 +337,7 @@ Status Group::run(const GroupCall& call) {
   return is_reproducible_sum(call) ? run_reproducible_sum(*this, call) : impl_->run(call);
 }
 Status Group::run(Task<Status> program) {
+  if (impl_->links->driver.on_own_thread()) return must_start();
   auto state = std::make_shared<GroupWork::State>();
   report_end(std::move(program), state);
   return GroupWork(std::move(state)).wait();

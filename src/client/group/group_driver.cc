@@ -33,7 +33,17 @@ void give_up_if_failed(const Exchange& exchange, GroupView& view) {
   }
 }
 
+thread_local const GroupDriver* own_driver = nullptr;
+
 }  // namespace
+
+Status must_start() {
+  return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
+}
+
+bool GroupDriver::is_of_this_thread(const GroupDriver* driver) {
+  return driver != nullptr && driver == own_driver;
+}
 
 void GroupWork::State::end(Status how) {
   std::coroutine_handle<> resumed;
@@ -278,6 +288,7 @@ void GroupDriver::start(std::unique_ptr<Running> running) {
   ++running->job.view->under_way;
   ++running->job.view->unsaid;
   running->counts = true;
+  running->state->driver = this;
   incoming_.push_back(std::move(running));
   begin_work();
 }
@@ -330,7 +341,7 @@ void GroupDriver::drain(const GroupView& view) {
 }
 
 void GroupDriver::work() {
-  own_thread_.store(std::this_thread::get_id());
+  own_driver = this;
   std::vector<std::unique_ptr<Running>> all;  // In the order in which they were started.
   std::vector<GroupTask*> tasks;
   std::vector<Ended> ended;

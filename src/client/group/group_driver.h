@@ -20,6 +20,8 @@
 
 namespace thalweg {
 
+class GroupDriver;
+
 // Shared between who waits for an operation and who ends it.
 struct GroupWork::State {
   void end(Status how);
@@ -30,8 +32,9 @@ struct GroupWork::State {
   std::atomic<bool> done{false};
   std::mutex mutex;
   std::condition_variable changed;
-  Status status;                   // Once done.
-  std::coroutine_handle<> waiter;  // Resumed by end().
+  Status status;                        // Once done.
+  std::coroutine_handle<> waiter;       // Resumed by end().
+  const GroupDriver* driver = nullptr;  // Whose own thread ends it; null: none.
   const Birth birth;
 };
 
@@ -103,6 +106,9 @@ class GroupStage {
   virtual RoutePlanner planner() { return nullptr; }
 };
 
+// Of a call that would block the thread which ends what it waits for. kUsage.
+Status must_start();
+
 class GroupDriver {
  public:
   // `stage`, which outlives the driver: where all operations go, which must be started then. Null: nowhere.
@@ -133,7 +139,9 @@ class GroupDriver {
   void drain();                       // Waits for all that was started,
   void drain(const GroupView& view);  // or for what was started in one group.
   // Whether this is the thread that runs what was started, and must not wait for it.
-  bool on_own_thread() const { return stage_ != nullptr || own_thread_.load() == std::this_thread::get_id(); }
+  bool on_own_thread() const { return stage_ != nullptr || is_of_this_thread(this); }
+  // The same without a stage, of a driver that may be gone by now.
+  static bool is_of_this_thread(const GroupDriver* driver);
 
  private:
   struct Running;
@@ -165,8 +173,7 @@ class GroupDriver {
   GroupStage* const stage_;
   std::atomic<bool> in_use_{false};  // The fabric, by a caller's thread or by the own one while it has work.
   std::atomic<std::uint32_t> pending_{0};  // For the own thread.
-  std::atomic<std::thread::id> own_thread_{};
-  Instant tell_at_{};        // When to tell others again; the own thread's alone, as the next.
+  Instant tell_at_{};                      // When to tell others again; the own thread's alone, as the next.
   bool began_here_ = false;  // The own thread has started something since it last looked; its alone.
   std::mutex mutex_;         // Guards what follows.
   std::condition_variable changed_;

@@ -80,7 +80,6 @@ class Group::Impl {
   // What run() and start() are made of, for operations that are prepared.
   Status prepare(const GroupCall& asked, GroupJob& job);
   Status check_under_way(Operation operation) const;
-  static Status must_start();
   GroupPlace take_place(const GroupCall& asked, const Plan& plan, bool started);
   // Whether it was done without an exchange; else what of it is sent is said in `call`.
   bool move_at_once(const Call& call, const Plan& plan, const GroupPlace& place);

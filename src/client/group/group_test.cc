@@ -259,6 +259,34 @@ TEST(Group, IsAwaitable) {
   EXPECT_EQ(on_threads(2, body), "");
 }
 
+struct OwnThreadSeen {
+  Status waited, ran;
+};
+
+Task<Status> block(Group& group, std::vector<double>& data, OwnThreadSeen& seen) {
+  if (Status status = co_await group.barrier_async(); !status.ok()) co_return status;
+  GroupWork work = group.all_reduce_async(std::span(data));
+  seen.waited = work.wait();
+  seen.ran = group.run(add_up_often(group, data));
+  co_return co_await work;
+}
+
+TEST(Group, RefusesToBlockItsOwnThread) {
+  std::vector<Group> groups = Group::in_process(2);
+  std::vector<double> data(10, 1), others(10, 2);
+  OwnThreadSeen seen;
+  Task<Status> program = block(groups[0], data, seen);
+  program.handle().resume();  // Up to the barrier, which the other rank has not come to.
+  EXPECT_TRUE(groups[1].barrier_async().wait().ok());
+  EXPECT_TRUE(groups[1].all_reduce_async(std::span(others)).wait().ok());
+  groups.clear();
+  ASSERT_TRUE(program.done());
+  EXPECT_TRUE(program.take().ok());
+  EXPECT_EQ(data, others);
+  EXPECT_NE(seen.waited.message().find("start operations and await them"), std::string::npos);
+  EXPECT_EQ(seen.ran.code(), Code::kUsage);
+}
+
 TEST(Group, RefusesCallsThatCannotBeRight) {
   std::vector<Group> groups = Group::in_process(1);
   Group& group = groups[0];

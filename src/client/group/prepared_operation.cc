@@ -3,6 +3,7 @@
 #include <memory_resource>
 #include <optional>
 
+#include "base/check.h"
 #include "client/collective/reproducible_sum.h"
 #include "client/group/group_impl.h"
 
@@ -52,7 +53,7 @@ Exchange& PreparedOperation::State::exchange_at(const GroupPlace& place) {
 
 Status PreparedOperation::run() {
   Group::Impl& group = state_->group;
-  if (group.links->driver.on_own_thread()) return group.must_start();
+  if (group.links->driver.on_own_thread()) return must_start();
   if (Status status = state_->begin(); !status.ok()) return status;
   GroupJob& job = state_->job;
   job.place = group.take_place(state_->asked, *job.plan, false);
@@ -94,7 +95,10 @@ PreparedOperation::PreparedOperation(std::unique_ptr<State> state) : state_(std:
 PreparedOperation::PreparedOperation(PreparedOperation&& other) noexcept = default;
 PreparedOperation& PreparedOperation::operator=(PreparedOperation&& other) noexcept = default;
 PreparedOperation::~PreparedOperation() {
-  if (state_ && state_->started) static_cast<void>(GroupWork(state_->work).wait());
+  if (!state_ || !state_->started) return;
+  THALWEG_CHECK(state_->work->ended() || !state_->group.links->driver.on_own_thread(),
+                "a coroutine on the group's own thread must await a prepared operation before it goes");
+  static_cast<void>(GroupWork(state_->work).wait());
 }
 
 }  // namespace thalweg
