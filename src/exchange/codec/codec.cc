@@ -81,7 +81,8 @@ void Codec::encode_piece(std::span<const float> gradient, std::span<float> resid
   const Status own = decode_add(out, round, -1.0f, residual);
   THALWEG_CHECK(own.ok(), "an encoding of our own");
   constexpr float kGreatest = std::numeric_limits<float>::max();
-  for (float& lost : residual) lost = std::abs(lost) <= kGreatest ? lost : 0.0f;
+  const float most = greatest_sent();
+  for (float& lost : residual) lost = std::abs(lost) <= kGreatest ? std::clamp(lost, -most, most) : 0.0f;
 }
 
 namespace codecs {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,7 +50,7 @@ class Codec {
 
   // Encodes gradient + residual into `out` of encoded_bytes(), and leaves in `residual` what that lost. An
   // empty residual: no feedback. What is not finite is sent so that it or one beside it decodes to NaN or
-  // infinity in this round, and leaves no residual.
+  // infinity in this round, and leaves no residual; f16 leaves at most 65504, which is what a round can send.
   void encode(std::span<const float> gradient, std::span<float> residual, CodecRound round,
               std::span<std::byte> out) const;
   // sum[i] += factor * value i. On an error, that the bytes are no encoding, nothing has changed.
@@ -61,6 +62,8 @@ class Codec {
   static constexpr std::size_t kPiece = 16384;
   // Whether a vector's encoding is those of its pieces of kPiece elements, one after the other.
   virtual bool piecewise() const { return false; }
+  // An element's in one round; with more than that left, one that overflowed would go on for ever.
+  virtual float greatest_sent() const { return std::numeric_limits<float>::max(); }
   void encode_piece(std::span<const float> gradient, std::span<float> residual, CodecRound round,
                     std::span<std::byte> out) const;
   virtual void encode_values(std::span<const float> values, CodecRound round,

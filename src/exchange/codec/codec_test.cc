@@ -126,6 +126,17 @@ TEST_P(CodecTest, RefusesAnotherLengthAndChangesNothing) {
   EXPECT_EQ(sum, std::vector<float>(100, 1.0f));
 }
 
+TEST(Codecs, WhatOverflowsHalvesIsSentOnceMore) {
+  const auto codec = make_codec(*parse_codec("f16"));
+  std::vector<float> gradient = {1e30f, -1e30f, 1e5f, 3}, residual(4);
+  const std::vector<std::vector<float>> rounds = {
+      {65504, -65504, 65504, 3}, {65504, -65504, 34496, 0}, {0, 0, 0, 0}};
+  for (const std::vector<float>& wanted : rounds) {
+    EXPECT_EQ(decoded(*codec, encoded(*codec, gradient, residual), 4), wanted);
+    gradient.assign(4, 0.0f);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Codecs, CodecTest,
                          testing::Values("f16", "bf16", "int8", "top-k:0.05", "top-k:1", "random-k:0.1",
                                          "sign"),

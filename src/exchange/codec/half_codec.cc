@@ -1,4 +1,6 @@
 // f16 and bf16: elements of half the size, that add up as they are. Ratio 2.
+#include <limits>
+
 #include "exchange/codec/codecs.h"
 #include "exchange/codec/convert.h"
 
@@ -21,6 +23,9 @@ class HalfCodec final : public Codec {
 
  private:
   bool piecewise() const override { return true; }
+  float greatest_sent() const override {
+    return type_ == DataType::kF16 ? 65504.0f : std::numeric_limits<float>::max();
+  }
   void encode_values(std::span<const float> values, CodecRound, std::span<std::byte> out) const override {
     narrow(type_, values.data(), values.size(), out.data());
   }
