@@ -15,8 +15,8 @@ namespace thalweg {
 class CountMin {
  public:
   // Of n counts in all, a key's estimate is more than e n / width too high with probability e^-depth at most.
-  CountMin(std::uint32_t depth, std::uint32_t width, std::uint64_t seed)
-      : depth_(depth), width_(width), seed_(seed), counters_(std::size_t{depth} * width) {}
+  // Precondition: depth and width are from 1.
+  CountMin(std::uint32_t depth, std::uint32_t width, std::uint64_t seed);
 
   void add(std::uint64_t key, std::uint64_t times = 1) {
     for (std::uint32_t row = 0; row < depth_; ++row) counters_[place(row, key)] += times;

@@ -214,6 +214,11 @@ TEST(MaxTimesPushPull, DecodesAsSerialViterbiDoes) {
   EXPECT_GT(*std::max_element(serial.begin(), serial.end()), 0.0);
 }
 
+TEST(CountMin, HasAPlaceForEachKey) {
+  EXPECT_DEATH(CountMin(5, 0, 1), "at least one row and one column");
+  EXPECT_DEATH(CountMin(0, 256, 1), "at least one row and one column");
+}
+
 TEST(CountMin, OfAllRanksIsTheSketchOfAllKeys) {
   constexpr std::uint32_t kDepth = 5, kWidth = 256;
   CountMin whole(kDepth, kWidth, 1);
