@@ -12,6 +12,7 @@
 
 #include "model/local_batch.h"
 #include "model/loss.h"
+#include "model/tensor_type.h"
 #include "thalweg/batch.h"
 #include "thalweg/options.h"
 #include "thalweg/status.h"
@@ -45,6 +46,14 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 };
 
+// What a model has beside its tables, and does not learn.
+struct FixedTensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<std::uint64_t> shape;
+  std::span<const std::byte> bytes;  // The model's.
+};
+
 // Stateless between batches but for scratch space; one per thread. Each entry of a row is a term of its own:
 // for fm and ffm a key that stands twice in a row also interacts with itself.
 class Model {
@@ -58,6 +67,8 @@ class Model {
   virtual std::vector<std::uint64_t> tensor_shape(std::size_t /*table*/) const { return {}; }
   // What a dense table begins with; empty: as its spec says.
   virtual std::span<const float> initial(std::size_t /*table*/) const { return {}; }
+  // kModel: one is of a type that no file has.
+  virtual Result<std::vector<FixedTensor>> fixed() const { return std::vector<FixedTensor>(); }
   // Whether the model can take these rows; ffm: every entry has a field below ModelSpec::fields. kData,
   // naming the row and entry (0-based, within the batch). Must pass before the two below, which trust the
   // batch.

@@ -27,6 +27,8 @@ class Network {
   virtual at::Tensor forward(const std::vector<at::Tensor>& parameters, const at::Tensor& inputs) const = 0;
   // What a parameter begins with; empty: as it says.
   virtual std::span<const float> initial(std::size_t /*parameter*/) const { return {}; }
+  // As Model has them.
+  virtual Result<std::vector<FixedTensor>> fixed() const { return std::vector<FixedTensor>(); }
   // The loss of each row, of forward()'s outputs and f32 [rows] labels; undefined: as ModelSpec::loss has it.
   virtual at::Tensor losses(const at::Tensor& /*outputs*/, const at::Tensor& /*labels*/) const { return {}; }
   // Rows that are computed on together, which bounds what lies between layers.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -47,6 +48,33 @@ void collect(const torch::jit::Module& module, const std::string& path, std::vec
   for (const auto& child : module.named_children()) collect(child.value, path + child.name + ".", out);
 }
 
+std::optional<DType> dtype_of(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return DType::kF32;
+    case at::kDouble:
+      return DType::kF64;
+    case at::kHalf:
+      return DType::kF16;
+    case at::kBFloat16:
+      return DType::kBf16;
+    case at::kLong:
+      return DType::kI64;
+    case at::kInt:
+      return DType::kI32;
+    case at::kShort:
+      return DType::kI16;
+    case at::kChar:
+      return DType::kI8;
+    case at::kByte:
+      return DType::kU8;
+    case at::kBool:
+      return DType::kBool;
+    default:
+      return {};
+  }
+}
+
 Status refuse(const ModelSpec& spec, const std::string& why) {
   return {Code::kUsage, spec.script + ": " + why};
 }
@@ -68,10 +96,20 @@ std::runtime_error misfit(const std::string& what, const at::Tensor& made, at::I
 class Script final : public Network {
  public:
   Script(const ModelSpec& spec, torch::jit::Module module)
-      : module_(std::move(module)), outputs_(outputs_of(spec)), of_score_(is_of_score(spec.loss)) {
+      : file_(spec.script),
+        module_(std::move(module)),
+        outputs_(outputs_of(spec)),
+        of_score_(is_of_score(spec.loss)) {
     module_.eval();
     collect(module_, "", parameters_);
     for (ScriptParameter& parameter : parameters_) parameter.initial = parameter.initial.contiguous();
+    const auto keep = [this](const std::string& name, const at::Tensor& values) {
+      fixed_.emplace_back(name, values.layout() == at::kStrided ? values.contiguous() : values);
+    };
+    for (const auto& parameter : module_.named_parameters()) {
+      if (!parameter.value.requires_grad()) keep(parameter.name, parameter.value);
+    }
+    for (const auto& buffer : module_.named_buffers()) keep(buffer.name, buffer.value);
     own_loss_ = module_.find_method("loss").has_value();
   }
 
@@ -87,6 +125,21 @@ class Script final : public Network {
   std::span<const float> initial(std::size_t parameter) const override {
     const at::Tensor& values = parameters_[parameter].initial;
     return {values.data_ptr<float>(), static_cast<std::size_t>(values.numel())};
+  }
+  Result<std::vector<FixedTensor>> fixed() const override {
+    std::vector<FixedTensor> out;
+    for (const auto& [name, values] : fixed_) {
+      const std::optional<DType> dtype = dtype_of(values.scalar_type());
+      if (!dtype || !values.device().is_cpu() || values.layout() != at::kStrided) {
+        return Status(Code::kModel, file_ + ": its " + name + " is " + values.toString() +
+                                        ", which files have no place for");
+      }
+      out.push_back({name,
+                     *dtype,
+                     {values.sizes().begin(), values.sizes().end()},
+                     {static_cast<const std::byte*>(values.data_ptr()), values.nbytes()}});
+    }
+    return out;
   }
   at::Tensor forward(const std::vector<at::Tensor>& parameters, const at::Tensor& inputs) const override {
     const torch::jit::GraphOptimizerEnabledGuard plain(false);  // What is optimized later has other bits.
@@ -110,8 +163,10 @@ class Script final : public Network {
   }
 
  private:
+  const std::string file_;
   mutable torch::jit::Module module_;  // A model's own, and so a thread's.
   std::vector<ScriptParameter> parameters_;
+  std::vector<std::pair<std::string, at::Tensor>> fixed_;
   const std::int64_t outputs_;
   const bool of_score_;
   bool own_loss_ = false;

@@ -45,6 +45,7 @@ class TorchModel final : public Model {
     return {parameters_[table].shape.begin(), parameters_[table].shape.end()};
   }
   std::span<const float> initial(std::size_t table) const override { return network_->initial(table); }
+  Result<std::vector<FixedTensor>> fixed() const override { return network_->fixed(); }
   Status validate(const Batch& batch) const override;
   LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) override {
     return held(batch, [&] { return measure(batch, rows, scores); });

@@ -57,6 +57,7 @@ torch::jit::Module made(const Kind& kind) {
                            false);
   inner.register_parameter("bias", torch::autograd::make_variable(at::zeros({kind.outputs}), learns), false);
   inner.register_buffer("scale", at::full({}, 1.0f));
+  inner.register_buffer("counted", at::full({2}, 7, at::kLong));
   inner.define("def forward(self, x):\n    return torch.linear(x, self.weight, self.bias) * self.scale\n");
   torch::jit::Module net("__torch__.Net");
   net.register_module("layer", inner);

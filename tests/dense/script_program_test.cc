@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -98,6 +99,32 @@ TEST_F(ScriptProgram, IsAModelLikeOthersOnceItIsSaved) {
   const Ran damaged = run("eval --model " + in_quotes(model) + " " + in_quotes(rows_));
   EXPECT_EQ(damaged.code, 8);
   EXPECT_NE(damaged.err.find("script.pt is damaged"), std::string::npos) << damaged.err;
+}
+
+// As state_dict() has them: buffers and parameters that are not learnt, too.
+TEST_F(ScriptProgram, IsExportedWithWhatItDoesNotLearn) {
+  const std::string model = in_quotes(folder_ / "model");
+  told(train("linear") + "--epochs 1 --out " + model);
+  const std::string tensors = folder_ / "model.safetensors", arrays = folder_ / "model.npz";
+  told("model export " + model + " -o " + in_quotes(tensors));
+  const std::string all = read_text(tensors);
+  std::uint64_t length = 0;
+  ASSERT_GT(all.size(), sizeof length);
+  std::memcpy(&length, all.data(), sizeof length);
+  const json header = json::parse(all.substr(sizeof length, length));
+  EXPECT_EQ(header.size(), 5u) << header;
+  EXPECT_EQ(header["layer.weight"]["shape"], json({3, 64}));
+  EXPECT_EQ(header["layer.scale"]["shape"], json::array());
+  EXPECT_EQ(header["layer.counted"]["dtype"], "I64");
+  std::int64_t counted[2] = {};
+  std::memcpy(
+      counted,
+      all.data() + sizeof length + length + header["layer.counted"]["data_offsets"][0].get<std::size_t>(),
+      sizeof counted);
+  EXPECT_EQ(counted[1], 7);
+  told("model export " + model + " --format npz -o " + in_quotes(arrays));
+  EXPECT_NE(read_text(arrays).find("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }"),
+            std::string::npos);
 }
 
 TEST_F(ScriptProgram, UsesTheModulesOwnLoss) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -26,47 +27,67 @@ Status stream_array(const ModelReader& model, std::size_t table, bool keys, Writ
 
 using Shape = std::vector<std::uint64_t>;
 
-// Of each table; empty where it is no tensor of a dense model.
-Result<std::vector<Shape>> shapes_of(const ModelReader& model) {
+// What a model of tensors says about those that are stored, and what it has besides.
+struct Shaped {
+  std::vector<Shape> shapes;  // Of each table; empty where it is no tensor of a dense model.
+  std::unique_ptr<Model> model;
+  std::vector<FixedTensor> fixed;
+};
+
+Result<Shaped> shaped_of(const ModelReader& model) {
   const Manifest& manifest = model.manifest();
-  std::vector<Shape> shapes(manifest.tables.size());
+  Shaped out{std::vector<Shape>(manifest.tables.size()), nullptr, {}};
   const auto kind = find_kind(manifest.model);
-  if (!kind || ((*kind)->dense == nullptr && (*kind)->deep == nullptr)) return shapes;
-  const auto made = make_model(manifest.model);
+  if (!kind || ((*kind)->dense == nullptr && (*kind)->deep == nullptr)) return out;
+  auto made = make_model(manifest.model);
   if (!made) return made.status();
-  const std::vector<TableSpec> tables = (*made)->tables();
+  out.model = *std::move(made);
+  const std::vector<TableSpec> tables = out.model->tables();
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    for (std::size_t stored = 0; stored < shapes.size(); ++stored) {
+    for (std::size_t stored = 0; stored < out.shapes.size(); ++stored) {
       const TableSpec& spec = manifest.tables[stored].spec;
       if (spec.name == tables[t].name && spec.dim == tables[t].dim && spec.rows == tables[t].rows) {
-        shapes[stored] = (*made)->tensor_shape(t);
+        out.shapes[stored] = out.model->tensor_shape(t);
       }
     }
   }
-  return shapes;
+  auto fixed = out.model->fixed();
+  if (!fixed) return fixed.status();
+  out.fixed = *std::move(fixed);
+  return out;
 }
 
-// The arrays of all tables, named TABLE.keys and TABLE.rows; visit(tensor, table, whether it is keys).
+using Write = std::function<Status(std::span<const std::byte>)>;
+using WriteArray = std::function<Status(const Write&)>;
+
+// The arrays of all tables, named TABLE.keys and TABLE.rows, and then what is not learnt; visit(tensor, what
+// writes its bytes).
 template <class Visit>
-Status for_arrays(const ModelReader& model, Visit visit) {
-  const Result<std::vector<Shape>> shapes = shapes_of(model);
-  if (!shapes) return shapes.status();
+Status for_arrays(const ModelReader& model, const Shaped& shaped, Visit visit) {
   for (std::size_t t = 0; t < model.manifest().tables.size(); ++t) {
     const TableManifest& table = model.manifest().tables[t];
     for (TensorInfo& tensor : table_tensors(table.spec, table.rows, 0)) {
       const bool keys = tensor.name == "keys";
-      const Shape& shape = (*shapes)[t];
+      const Shape& shape = shaped.shapes[t];
       tensor.name = table.spec.name + (shape.empty() ? "." + tensor.name : "");
       if (!shape.empty()) tensor.shape.assign(shape.begin(), shape.end());
-      if (Status status = visit(tensor, t, keys); !status.ok()) return status;
+      const WriteArray write_array = [&](const Write& write) { return stream_array(model, t, keys, write); };
+      if (Status status = visit(tensor, write_array); !status.ok()) return status;
     }
+  }
+  for (const FixedTensor& fixed : shaped.fixed) {
+    const WriteArray write_array = [&](const Write& write) { return write(fixed.bytes); };
+    if (Status status = visit({fixed.name, fixed.dtype, fixed.shape}, write_array); !status.ok())
+      return status;
   }
   return ok_status();
 }
 
 Status write_safetensors(const ModelReader& model, File& file) {
+  const Result<Shaped> shaped = shaped_of(model);
+  if (!shaped) return shaped.status();
   std::vector<TensorInfo> tensors;
-  Status status = for_arrays(model, [&](const TensorInfo& tensor, std::size_t, bool) {
+  Status status = for_arrays(model, *shaped, [&](const TensorInfo& tensor, const WriteArray&) {
     tensors.push_back(tensor);
     return ok_status();
   });
@@ -74,21 +95,23 @@ Status write_safetensors(const ModelReader& model, File& file) {
   const std::string header = safetensors_header(tensors, {{"thalweg", to_json(model.manifest())}});
   FileStream stream(file);
   if (status = stream.write(bytes_of(header)); !status.ok()) return status;
-  status = for_arrays(model, [&](const TensorInfo&, std::size_t t, bool keys) {
-    return stream_array(model, t, keys,
-                        [&](std::span<const std::byte> bytes) { return stream.write(bytes); });
+  status = for_arrays(model, *shaped, [&](const TensorInfo&, const WriteArray& write_array) {
+    return write_array([&](std::span<const std::byte> bytes) { return stream.write(bytes); });
   });
   return status.ok() ? stream.flush() : status;
 }
 
 Status write_npz(const ModelReader& model, File& file) {
+  const Result<Shaped> shaped = shaped_of(model);
+  if (!shaped) return shaped.status();
   NpzWriter npz(file);
-  const Status status = for_arrays(model, [&](const TensorInfo& tensor, std::size_t t, bool keys) {
-    if (Status begun = npz.begin_array(tensor.name, tensor.dtype, tensor.shape); !begun.ok()) return begun;
-    Status written =
-        stream_array(model, t, keys, [&](std::span<const std::byte> bytes) { return npz.write(bytes); });
-    return written.ok() ? npz.end_array() : written;
-  });
+  const Status status =
+      for_arrays(model, *shaped, [&](const TensorInfo& tensor, const WriteArray& write_array) {
+        if (Status begun = npz.begin_array(tensor.name, tensor.dtype, tensor.shape); !begun.ok())
+          return begun;
+        Status written = write_array([&](std::span<const std::byte> bytes) { return npz.write(bytes); });
+        return written.ok() ? npz.end_array() : written;
+      });
   return status.ok() ? npz.finish() : status;
 }
 

@@ -23,8 +23,8 @@ void put(std::string& out, T value) {
 }
 
 std::string npy_header(DType dtype, const std::vector<std::uint64_t>& shape) {
-  std::string text = std::string("{'descr': '") + (dtype == DType::kU64 ? "<u8" : "<f4") +
-                     "', 'fortran_order': False, 'shape': (";
+  std::string text =
+      std::string("{'descr': '") + facts_of(dtype).numpy + "', 'fortran_order': False, 'shape': (";
   for (const std::uint64_t extent : shape) text += std::to_string(extent) + ",";
   text += "), }";
   constexpr std::size_t kMagicBytes = 10;
@@ -58,6 +58,10 @@ std::string NpzWriter::local_header(const Member& member) {
 }
 
 Status NpzWriter::begin_array(const std::string& name, DType dtype, const std::vector<std::uint64_t>& shape) {
+  if (facts_of(dtype).numpy == nullptr) {
+    return {Code::kUsage, "tensor " + name + " is " + facts_of(dtype).name +
+                              ", which NumPy does not have; expected --format safetensors"};
+  }
   Member& member = members_.emplace_back();
   member.name = name + ".npy";
   member.offset = stream_.position();

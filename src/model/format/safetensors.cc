@@ -21,8 +21,6 @@ constexpr std::uint64_t kHeaderBytesMax = std::uint64_t{16} << 20;
 constexpr std::size_t kLengthBytes = 8;
 constexpr JsonBounds kHeaderBounds{.depth = 8, .values = 1u << 20, .names = 1u << 16, .name_bytes = 512};
 
-const char* dtype_name(DType dtype) { return dtype == DType::kU64 ? "U64" : "F32"; }
-
 Status damaged(const File& file, const std::string& why) {
   return {Code::kModel, file.path() + " is damaged or no safetensors file: " + why};
 }
@@ -35,7 +33,7 @@ bool read_u64(const SortedJson& value, std::uint64_t& out) {
 
 // Empty when the shape's bytes are end - begin.
 std::string size_error(const TensorInfo& tensor) {
-  std::uint64_t bytes = dtype_bytes(tensor.dtype);
+  std::uint64_t bytes = facts_of(tensor.dtype).bytes;
   for (const std::uint64_t extent : tensor.shape) {
     if (__builtin_mul_overflow(bytes, extent, &bytes)) return "its shape is too large";
   }
@@ -75,8 +73,6 @@ std::string parse_tensor(const SortedJson& value, std::uint64_t data_begin, std:
 
 }  // namespace
 
-std::uint64_t dtype_bytes(DType dtype) { return dtype == DType::kU64 ? 8 : 4; }
-
 std::string safetensors_header(std::span<TensorInfo> tensors,
                                const std::map<std::string, std::string>& metadata) {
   std::string text;
@@ -89,11 +85,11 @@ std::string safetensors_header(std::span<TensorInfo> tensors,
   if (!metadata.empty()) add("__metadata__", metadata);
   std::uint64_t offset = 0;
   for (TensorInfo& tensor : tensors) {
-    std::uint64_t bytes = dtype_bytes(tensor.dtype);
+    std::uint64_t bytes = facts_of(tensor.dtype).bytes;
     for (const std::uint64_t extent : tensor.shape) bytes *= extent;
     tensor.begin = offset;
     tensor.end = offset += bytes;
-    add(tensor.name, {{"dtype", dtype_name(tensor.dtype)},
+    add(tensor.name, {{"dtype", facts_of(tensor.dtype).name},
                       {"shape", tensor.shape},
                       {"data_offsets", {tensor.begin, tensor.end}}});
   }

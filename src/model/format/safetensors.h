@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "model/format/file.h"
+#include "model/tensor_type.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
-
-enum class DType : std::uint8_t { kU64, kF32 };
-std::uint64_t dtype_bytes(DType dtype);
 
 struct TensorInfo {
   std::string name;
@@ -33,8 +31,8 @@ std::string safetensors_header(std::span<TensorInfo> tensors,
 
 // The tensors of a file in the order of their bytes. Refuses (kModel, naming the file): a header over 16 MiB
 // or past the end, more than 65,536 tensors, names over 512 bytes, nesting deeper than 8, anything but the
-// layout above, unknown dtypes, repeated names, sizes that disagree with shapes, overlap, gaps, and bytes
-// after the last tensor. Time is n log n in the header's size n.
+// layout above, dtypes but U64 and F32, repeated names, sizes that disagree with shapes, overlap, gaps, and
+// bytes after the last tensor. Time is n log n in the header's size n.
 Result<std::vector<TensorInfo>> read_safetensors_header(const File& file);
 
 }  // namespace thalweg

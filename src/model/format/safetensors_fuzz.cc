@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::uint64_t end = tensors->empty() ? size : tensors->front().begin;
   for (const TensorInfo& tensor : *tensors) {
     THALWEG_CHECK(tensor.begin == end, "no gap and no overlap");
-    std::uint64_t bytes = dtype_bytes(tensor.dtype);
+    std::uint64_t bytes = facts_of(tensor.dtype).bytes;
     for (const std::uint64_t extent : tensor.shape) bytes *= extent;
     end = tensor.begin + bytes;
     THALWEG_CHECK(tensor.end == end, "as large as its shape says");
