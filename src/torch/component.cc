@@ -2,6 +2,9 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <malloc.h>
+#include <torch/csrc/jit/runtime/print_handler.h>
+
+#include <cstdio>
 
 #include "model/dense/component.h"
 #include "torch/deepfm.h"
@@ -67,6 +70,13 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, kFreeAtMost);
 }
 
+// Standard output is for results.
+void print_for_people() {
+  if (torch::jit::getPrintHandler() != torch::jit::getDefaultPrintHandler())
+    return;  // The application's own.
+  torch::jit::setPrintHandler([](const std::string& text) { std::fputs(text.c_str(), stderr); });
+}
+
 constexpr DenseComponent kComponent = {THALWEG_VERSION, check, make};
 
 }  // namespace
@@ -76,6 +86,7 @@ extern "C" __attribute__((visibility("default"))) const DenseComponent* thalweg_
 extern "C" const DenseComponent* thalweg_dense_component() {
   compute_on_one_thread();
   keep_freed_memory();
+  print_for_people();
   return &kComponent;
 }
 

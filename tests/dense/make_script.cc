@@ -7,6 +7,7 @@
 //   narrow   takes 32 numbers
 //   even     as linear, of an even number of rows alone
 //   dark     as linear, of rows whose number 63 is at most 1.5
+//   chatty   as linear, and prints the size of its rows
 //   detached as linear, without gradients
 //   doubled  as linear, with a loss of its own that takes twice the label for the class
 #include <ATen/core/ivalue.h>
@@ -42,6 +43,7 @@ const Kind kKinds[] = {
     {.name = "narrow", .inputs = 32},
     {.name = "even", .forward = "self.layer.forward(x).view(x.size(0) // 2, 2, 3).view(-1, 3)"},
     {.name = "dark", .forward = "self.checked(x)"},
+    {.name = "chatty", .forward = "self.told(x)"},
     {.name = "detached", .forward = "self.layer.forward(x).detach()"},
     {.name = "doubled",
      .loss = "    of_class = torch.log_softmax(scores, 1)\n"
@@ -67,6 +69,12 @@ torch::jit::Module made(const Kind& kind) {
     net.define(
         "def checked(self, x):\n"
         "    assert bool((x[:, 63] <= 1.5).all()), \"a row is too bright\"\n"
+        "    return self.layer.forward(x)\n");
+  }
+  if (kind.name == "chatty") {
+    net.define(
+        "def told(self, x):\n"
+        "    print(\"rows of\", x.size(1))\n"
         "    return self.layer.forward(x)\n");
   }
   net.define("def forward(self, x):\n    return " + kind.forward + "\n");

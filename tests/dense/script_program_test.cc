@@ -127,6 +127,12 @@ TEST_F(ScriptProgram, IsExportedWithWhatItDoesNotLearn) {
             std::string::npos);
 }
 
+TEST_F(ScriptProgram, WhatItPrintsIsNoResult) {
+  const Ran ran = run(train("chatty") + "--epochs 1 --json --quiet");
+  EXPECT_TRUE(json::accept(ran.out)) << ran.out;
+  EXPECT_NE(ran.err.find("rows of 64\n"), std::string::npos) << ran.err;
+}
+
 TEST_F(ScriptProgram, UsesTheModulesOwnLoss) {
   const std::string squared = train("huber") + "--loss squared --rate 0.02 --epochs 4 ";
   const json own = told(squared);
