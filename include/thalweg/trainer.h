@@ -279,8 +279,8 @@ struct TrainResult {
 };
 
 // Arguments of this program that make it a server or worker of the job, see run_train_server(). In them,
-// "{scheduler}" becomes the scheduler's address, "{secret}" the file with the job's secret, "{memory}" the
-// process's part of TrainerOptions::memory, and "{threads}" its part of the cores.
+// "{scheduler}", which must be there, becomes the scheduler's address, "{secret}" the file with the job's
+// secret, "{memory}" the process's part of TrainerOptions::memory, and "{threads}" its part of the cores.
 struct TrainProcesses {
   std::vector<std::string> server, worker;
 };

@@ -19,6 +19,20 @@ std::string memory_part(std::uint64_t limit, std::uint32_t parts) {
   return std::to_string(std::max(kMemoryLeast, limit / parts));
 }
 
+// What does not know the scheduler is no node: this program would start itself, and that one itself again.
+Status refuse_strangers(const TrainProcesses& processes) {
+  for (const auto& [role, arguments] :
+       {std::pair("server", &processes.server), std::pair("worker", &processes.worker)}) {
+    if (std::find(arguments->begin(), arguments->end(), "{scheduler}") != arguments->end()) continue;
+    return {
+        Code::kUsage,
+        fmt::format("TrainProcesses::{0} has no \"{{scheduler}}\" among its {1} arguments; expected those "
+                    "by which this program calls run_train_{0}() for the job at that address",
+                    role, arguments->size())};
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 // Processes of one machine, which others do not reach.
@@ -103,8 +117,8 @@ void Trainer::Impl::add_processes(const TrainProcesses& processes, std::uint32_t
 }
 
 TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
-  for (const Status& status :
-       {begin(), refuse_sweep(), refuse_stateless(), refuse_far_state(), refuse_unshared()}) {
+  for (const Status& status : {begin(), refuse_sweep(), refuse_stateless(), refuse_far_state(),
+                               refuse_unshared(), refuse_strangers(processes)}) {
     if (!status.ok()) return failed(status);
   }
   return run_from_whole([&] { return start_processes(processes); });

@@ -55,6 +55,18 @@ TEST_F(TrainerTest, TheModelDoesNotDependOnTheCluster) {
   EXPECT_NE(run(options_).model_digest, one.model_digest);
 }
 
+TEST_F(TrainerTest, StartsNoProcessThatDoesNotKnowTheScheduler) {
+  options_.servers = options_.workers = 1;
+  const TrainProcesses strangers[] = {{{"--gtest_list_tests"}, {"--join", "{scheduler}"}},
+                                      {{"--join", "{scheduler}"}, {"--gtest_list_tests"}}};
+  for (const TrainProcesses& processes : strangers) {
+    const Status status = Trainer::open(options_)->run(processes).status;
+    EXPECT_EQ(status.code(), Code::kUsage);
+    EXPECT_NE(status.message().find("\"{scheduler}\" among its 1 argument"), std::string::npos)
+        << status.message();
+  }
+}
+
 TEST_F(TrainerTest, SaysWhatItCost) {
   options_.out.clear();
   options_.batch = 80, options_.data_shards = 1;
