@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
 #include <utility>
 
 #include "base/limits.h"
@@ -26,11 +27,24 @@ namespace {
 constexpr Duration kCheckpointGrace = std::chrono::seconds(20);  // For the last one.
 constexpr Duration kProgressEvery = std::chrono::milliseconds(100);
 
-Status check_silence(const TrainerOptions& options) {
+Status check_times(const TrainerOptions& options) {
+  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
+  const std::tuple<const char*, Duration, Duration> above_zero[] = {
+      {"--timeout", options.timeout, limits::kTimeoutMax},
+      {"--grace", options.grace, limits::kGraceMax},
+      {"--command-timeout", options.more.command_timeout, limits::kTimeoutMax}};
+  for (const auto& [flag, time, most] : above_zero) {
+    if (time > Duration{0} && time <= most) continue;
+    return {Code::kUsage, fmt::format("{} {} s; expected more than 0 and at most {} s", flag, seconds(time),
+                                      seconds(most))};
+  }
+  if (options.checkpoint.every < Duration{0}) {
+    return {Code::kUsage,
+            fmt::format("--checkpoint-every {} s; expected none below 0", seconds(options.checkpoint.every))};
+  }
   if (options.silence == Duration{0} ||
       (options.silence >= limits::kSilenceMin && options.silence <= options.timeout))
     return ok_status();
-  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
   return {Code::kUsage,
           fmt::format("--silence {} s; expected {} s at least, and at most --timeout, {} s",
                       seconds(options.silence), seconds(limits::kSilenceMin), seconds(options.timeout))};
@@ -91,7 +105,7 @@ void TrainJob::say(TrainMessage kind, const std::string& line) const {
 }
 
 Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given, LooksAt looks_at) {
-  if (Status status = check_silence(given); !status.ok()) return status;
+  if (Status status = check_times(given); !status.ok()) return status;
   if (!given.out.empty()) {
     if (Status status = check_out(given); !status.ok()) return status;
   }

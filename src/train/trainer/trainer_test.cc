@@ -67,6 +67,21 @@ TEST_F(TrainerTest, StartsNoProcessThatDoesNotKnowTheScheduler) {
   }
 }
 
+TEST_F(TrainerTest, RefusesTimesThatCannotBe) {
+  const auto refused = [this](auto change) {
+    TrainerOptions wanted = options_;
+    change(wanted);
+    return Trainer::open(wanted).status().message();
+  };
+  EXPECT_EQ(refused([](TrainerOptions& o) { o.timeout = std::chrono::seconds(-1); }),
+            "--timeout -1 s; expected more than 0 and at most 315360000 s");
+  EXPECT_EQ(refused([](TrainerOptions& o) { o.grace = std::chrono::seconds(-1); }),
+            "--grace -1 s; expected more than 0 and at most 3600 s");
+  EXPECT_NE(refused([](TrainerOptions& o) { o.silence = std::chrono::seconds(-1); }), "");
+  EXPECT_NE(refused([](TrainerOptions& o) { o.checkpoint.every = std::chrono::seconds(-1); }), "");
+  EXPECT_NE(refused([](TrainerOptions& o) { o.more.command_timeout = {}; }), "");
+}
+
 TEST_F(TrainerTest, SaysWhatItCost) {
   options_.out.clear();
   options_.batch = 80, options_.data_shards = 1;
