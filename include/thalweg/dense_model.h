@@ -65,7 +65,7 @@ struct DenseModelDefaults {
 class DenseModelKind {
  public:
   using Make = std::function<std::unique_ptr<DenseModel>(const DenseSizes&)>;
-  // `make`: thread-safe.
+  // `make`: thread-safe. What it throws, or parameters() does, is kUsage of whoever wanted the model.
   DenseModelKind(std::string name, Make make, DenseModelDefaults defaults = {});
   ~DenseModelKind();
   DenseModelKind(const DenseModelKind&) = delete;

@@ -1,5 +1,7 @@
 #include "model/model_kind.h"
 
+#include <exception>
+
 #include "base/word_list.h"
 
 // A new model is a file that defines it, and its line here.
@@ -95,10 +97,16 @@ Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec) {
   if ((*kind)->deep != nullptr) {
     if (Status status = check_hidden(spec); !status.ok()) return status;
   }
-  if ((*kind)->check != nullptr) {
-    if (Status status = (*kind)->check(spec); !status.ok()) return status;
+  try {
+    if ((*kind)->check != nullptr) {
+      if (Status status = (*kind)->check(spec); !status.ok()) return status;
+    }
+    return (*kind)->make(spec);
+  } catch (const std::exception& error) {
+    const std::string why = error.what();
+    return Status(Code::kUsage,
+                  "model " + spec.name + ": it cannot be made: " + why.substr(0, why.find('\n')));
   }
-  return (*kind)->make(spec);
 }
 
 }  // namespace thalweg

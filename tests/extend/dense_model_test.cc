@@ -135,6 +135,24 @@ TEST_F(DenseModelKindTest, WhatItThrowsEndsTheTraining) {
   EXPECT_EQ(status.message().find("line 3"), std::string::npos) << status.message();
 }
 
+TEST_F(DenseModelKindTest, WhatItsMakingThrowsIsAnError) {
+  struct Unmade final : DenseModel {
+    std::vector<DenseParameter> parameters() const override { throw std::runtime_error("no device\nat 3"); }
+    double learn(const DenseRows&, std::span<const std::span<const float>>, std::span<float>,
+                 std::span<const std::span<float>>) override {
+      return 0;
+    }
+  };
+  const DenseModelKind unmade("regression", [](const DenseSizes&) { return std::make_unique<Unmade>(); });
+  EXPECT_EQ(trained(options(unmade)).status.message(), "model regression: it cannot be made: no device");
+  const DenseModelKind throws("regression", [](const DenseSizes&) -> std::unique_ptr<DenseModel> {
+    throw std::invalid_argument("no such width");
+  });
+  const Status status = trained(options(throws)).status;
+  EXPECT_EQ(status.code(), Code::kUsage);
+  EXPECT_EQ(status.message(), "model regression: it cannot be made: no such width");
+}
+
 TEST_F(DenseModelKindTest, TakesItsDefaultsAndHiddenWidths) {
   std::vector<std::uint32_t> seen;
   const auto make = [&](const DenseSizes& sizes) {
