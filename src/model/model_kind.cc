@@ -64,11 +64,17 @@ ModelKinds model_kinds(const ModelKinds& more) {
 }
 
 Result<const ModelKind*> find_kind(const ModelSpec& spec) {
+  const ModelKind* found = nullptr;
   std::vector<std::string_view> names;
   for (const ModelKind* kind : model_kinds(spec.kinds)) {
-    if (kind->name == spec.name) return kind;
+    if (kind->name == spec.name && found != nullptr && found != kind) {
+      return Status(Code::kUsage, "two kinds of models are called '" + spec.name +
+                                      "'; expected another name for the application's own");
+    }
+    if (kind->name == spec.name) found = kind;
     names.push_back(kind->name);
   }
+  if (found != nullptr) return found;
   return Status(Code::kUsage, "model '" + spec.name + "' is unknown; expected " + any_of_words(names));
 }
 

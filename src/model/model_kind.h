@@ -58,7 +58,7 @@ using ModelKinds = std::vector<const ModelKind*>;
 
 // The built-in ones, then `more`.
 ModelKinds model_kinds(const ModelKinds& more = {});
-// Of spec.name. kUsage names those that there are.
+// Of spec.name. kUsage names those that there are, or says that two are called so.
 Result<const ModelKind*> find_kind(const ModelSpec& spec);
 
 }  // namespace thalweg

@@ -153,6 +153,16 @@ TEST_F(DenseModelKindTest, WhatItsMakingThrowsIsAnError) {
   EXPECT_EQ(status.message(), "model regression: it cannot be made: no such width");
 }
 
+TEST_F(DenseModelKindTest, HasANameThatNoOtherHas) {
+  for (const char* name : {"mlp", "lr"}) {
+    const DenseModelKind kind(name, make_regression);
+    TrainerOptions wanted = options(kind);
+    wanted.model = name;
+    EXPECT_EQ(trained(wanted).status.message(), std::string("two kinds of models are called '") + name +
+                                                    "'; expected another name for the application's own");
+  }
+}
+
 TEST_F(DenseModelKindTest, TakesItsDefaultsAndHiddenWidths) {
   std::vector<std::uint32_t> seen;
   const auto make = [&](const DenseSizes& sizes) {

@@ -41,6 +41,18 @@ TEST(Reader, OfAFileOfItsOwnIsFoundByItsNameAndByLooking) {
   }
 }
 
+TEST(Reader, HasANameThatNoOtherHas) {
+  const TemporaryFolder folder;
+  RowFormat as_csv = kYesNoFormat;
+  as_csv.name = "csv";
+  ReadOptions options;
+  options.paths = {folder.write("clicks.txt", "yes: 3 7\n")};
+  options.format = "csv";
+  options.formats = {&as_csv};
+  EXPECT_EQ(DataSet::open(std::move(options)).status().message(),
+            "two formats are called 'csv'; expected another name for the application's own");
+}
+
 TEST(Reader, OfAFileOfItsOwnNamesTheBadRow) {
   const TemporaryFolder folder;
   const auto data = open(folder.write("clicks.txt", "yes: 3\nno: x\n"), "yes-no");

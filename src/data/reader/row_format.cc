@@ -29,11 +29,18 @@ RowFormats row_formats(const RowFormats& more) {
 
 Result<const RowFormat*> find_format(std::string_view name, const RowFormats& more) {
   if (name == "auto") return static_cast<const RowFormat*>(nullptr);
+  const RowFormat* found = nullptr;
   std::vector<std::string_view> names = {"auto"};
   for (const RowFormat* format : row_formats(more)) {
-    if (format->name == name) return format;
+    if (format->name == name && found != nullptr && found != format) {
+      return Status(
+          Code::kUsage,
+          fmt::format("two formats are called '{}'; expected another name for the application's own", name));
+    }
+    if (format->name == name) found = format;
     names.push_back(format->name);
   }
+  if (found != nullptr) return found;
   return Status(Code::kUsage, fmt::format("--format '{}'; expected {}", name, any_of_words(names)));
 }
 

@@ -59,7 +59,7 @@ using RowFormats = std::vector<const RowFormat*>;
 
 // The built-in ones, in the order in which they claim a line, then `more`.
 RowFormats row_formats(const RowFormats& more = {});
-// Null: "auto". kUsage names those that there are.
+// Null: "auto". kUsage names those that there are, or says that two are called so.
 Result<const RowFormat*> find_format(std::string_view name, const RowFormats& more = {});
 
 }  // namespace thalweg
