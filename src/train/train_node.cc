@@ -27,10 +27,13 @@ class LazyInputs {
   explicit LazyInputs(const TrainNode& node) : node_(node) {}
   Result<std::shared_ptr<const TrainInputs>> open(const std::string& job);
   const DataSet* data() const { return inputs_ ? inputs_->train.get() : nullptr; }
+  // Those of the scheduler, in words; empty where it has none.
+  const std::string& of_scheduler() const { return of_scheduler_; }
 
  private:
   const TrainNode node_;
   std::shared_ptr<const TrainInputs> inputs_;
+  std::string of_scheduler_;
 };
 
 // What a scheduler that has not seen the data cannot save with the model; `told`: --columns there.
@@ -60,6 +63,10 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   const auto images = node_.files.size() == 1 ? find_images(node_.files.front()) : std::nullopt;
   const auto paths = images ? std::vector{images->train} : node_.files;
   const std::string told = spec->train.columns;
+  if (const auto& theirs = spec->train.paths; !theirs.empty()) {
+    of_scheduler_ = theirs.size() == 1 ? theirs.front()
+                                       : fmt::format("{} and {} more", theirs.front(), theirs.size() - 1);
+  }
   spec->train.guess_members = spec->train.paths.empty() && !spec->loads;  // Else the scheduler has looked.
   if (!paths.empty()) spec->train.paths = paths;
   if (!paths.empty() && spec->valid.is_of_part()) spec->valid.paths = paths;
@@ -78,18 +85,22 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   return inputs_;
 }
 
+Status other_files(const std::string& here, const std::string& of_scheduler) {
+  return {Code::kData,
+          fmt::format(
+              "{}: not the files that this job reads{}: their number, sizes or begins differ, as those of "
+              "another packing do; give every worker the same ones in the same order, and the scheduler "
+              "where it names any",
+              here, of_scheduler.empty() ? "" : ", which its scheduler knows as " + of_scheduler)};
+}
+
 // `data`: see wire::Map.
 Task<Status> train_remote_shard(ShardStore& store, std::string job, std::uint64_t data,
                                 std::shared_ptr<LazyInputs> lazy, MeetingPlace place) {
   const auto inputs = lazy->open(job);
   if (!inputs) co_return inputs.status();
   if (data != 0 && data != (*inputs)->fingerprint) {
-    co_return Status(
-        Code::kData,
-        fmt::format("{}: not the files that this job reads: their number, sizes or begins "
-                    "differ; give every worker the same ones in the same order, and the scheduler where it "
-                    "names any",
-                    (*inputs)->name));
+    co_return other_files((*inputs)->name, lazy->of_scheduler());
   }
   co_return co_await train_in_process(store, *inputs, std::move(place));
 }
