@@ -50,9 +50,11 @@ class SavedModel {
 
   // Calls `rows` with the answers for some rows at a time, in order; where that returns false, it ends with
   // kAborted. Labels need not be there. Columns and hashing are those that the model was trained with. `more`
-  // knows rows in memory and formats. Errors: kUsage, kData naming file and line.
+  // knows rows in memory and formats. Up to `on_bad_row` rows that cannot be read are answered NaN in their
+  // place. Errors: kUsage, kData naming file and line.
   Status score(const std::vector<std::string>& files, const TrainParts& more, Answer answer,
-               const std::function<bool(std::span<const float> answers)>& rows) const;
+               const std::function<bool(std::span<const float> answers)>& rows,
+               std::uint64_t on_bad_row = 0) const;
 
   std::vector<SavedTable> tables() const;
   // Calls `rows` with some keys of a table at a time, and their rows, dim floats each; of a dense table keys

@@ -36,7 +36,7 @@ SavedModel::Answer answer_named(const std::string& name) {
 }
 
 NewArray<float> score(const SavedModel& model, const std::vector<std::string>& files, const nb::dict& rows,
-                      const std::string& answer) {
+                      const std::string& answer, std::uint64_t on_bad_row) {
   const SavedModel::Answer kind = answer_named(answer);
   const bool of_classes =
       kind == SavedModel::Answer::kClassScore || kind == SavedModel::Answer::kClassProbability;
@@ -47,12 +47,15 @@ NewArray<float> score(const SavedModel& model, const std::vector<std::string>& f
   Status status;
   {
     const WithoutGil no_gil;
-    status = model.score(files, parts, kind, [&](std::span<const float> some) {
-      answers.insert(answers.end(), some.begin(), some.end());
-      const WithGil gil;
-      if (PyErr_CheckSignals() != 0) thrown.emplace();
-      return !thrown;
-    });
+    status = model.score(
+        files, parts, kind,
+        [&](std::span<const float> some) {
+          answers.insert(answers.end(), some.begin(), some.end());
+          const WithGil gil;
+          if (PyErr_CheckSignals() != 0) thrown.emplace();
+          return !thrown;
+        },
+        on_bad_row);
   }
   if (thrown) throw std::move(*thrown);
   check(status);
@@ -99,7 +102,8 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("options", &SavedModel::options)
       .def_prop_ro("metrics", &SavedModel::metrics)
       .def_prop_ro("digest", &SavedModel::digest)
-      .def("score", &score, nb::arg("files"), nb::arg("rows"), nb::arg("answer"))
+      .def("score", &score, nb::arg("files"), nb::arg("rows"), nb::arg("answer"),
+           nb::arg("on_bad_row"))
       .def("weights", &weights, "By table: keys, and their rows.");
 }
 

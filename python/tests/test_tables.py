@@ -188,3 +188,22 @@ def test_names_of_columns_may_be_numbers_but_not_repeat():
     frame.columns = ["a", "b", "a"]
     with pytest.raises(ValueError, match='two columns are named "a"'):
         thalweg.train(frame, np.arange(100) % 2)
+
+
+def test_rows_that_cannot_be_read_may_be_answered_nan(tmp_path):
+    random = np.random.default_rng(3)
+    x = random.random((500, 4)).astype(np.float32)
+    model = thalweg.train(x, x[:, 0] > 0.5).model
+    answers = model.predict(x)
+    x[3, 1] = np.nan
+    with pytest.raises(thalweg.InputError):
+        model.predict(x)
+    found = model.predict(x, on_bad_row=1)
+    assert np.isnan(found[3]) and np.isnan(found).sum() == 1
+    np.testing.assert_array_equal(np.delete(found, 3), np.delete(answers, 3))
+    assert np.isnan(model.predict_raw(x, on_bad_row=9)[3])
+    x[4, 2] = np.inf
+    with pytest.raises(thalweg.InputError, match="bad row 2, at most 1"):
+        model.predict(x, on_bad_row=1)
+    with pytest.raises(thalweg.InputError, match="on_bad_row -1: expected 0 at least"):
+        model.predict(x, on_bad_row=-1)

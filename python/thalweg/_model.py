@@ -15,6 +15,7 @@ from . import _core
 from ._errors import InputError, IoError, MissingError
 from ._folder import Folder
 from ._rows import sources_of
+from ._whole import whole
 
 Path = Union[str, "os.PathLike[str]"]
 MANIFEST = "model.json"
@@ -67,28 +68,28 @@ class Model:
         except OSError as wrong:
             raise IoError(f"cannot save a model at {target}: {wrong}", "IO") from wrong
 
-    def predict(self, data: Any) -> np.ndarray:
+    def predict(self, data: Any, *, on_bad_row: int = 0) -> np.ndarray:
         """The prediction for each row, float32: a probability for logistic loss, for classes the likeliest one.
 
         `data` is what `train` takes; columns and hashing are those that the model was trained with, and labels
         need not be there. A model of a table takes no matrix, nor the other way around, and one of a matrix only those
-        of as many columns.
+        of as many columns. Up to `on_bad_row` rows that cannot be read are answered NaN in their place.
         """
-        return self._score(data, "prediction")
+        return self._score(data, "prediction", on_bad_row)
 
-    def predict_raw(self, data: Any) -> np.ndarray:
+    def predict_raw(self, data: Any, *, on_bad_row: int = 0) -> np.ndarray:
         """What each prediction is made of: for logistic loss the log of the odds, and of a model of classes the score
         of each, of shape (rows, classes)."""
-        return self._score(data, "class_score" if self.loss == "classes" else "score")
+        return self._score(data, "class_score" if self.loss == "classes" else "score", on_bad_row)
 
-    def predict_probabilities(self, data: Any) -> np.ndarray:
+    def predict_probabilities(self, data: Any, *, on_bad_row: int = 0) -> np.ndarray:
         """Of a model of classes the probability of each, of shape (rows, classes), whose rows add up to 1; of
         logistic loss that of label 1, as predict(). Errors: ValueError for other losses."""
         if self.loss == "classes":
-            return self._score(data, "class_probability")
+            return self._score(data, "class_probability", on_bad_row)
         if self.loss != "logistic":
             raise InputError(f"a model of {self.loss} loss has no probabilities; expected one of logistic or classes", "USAGE")
-        return self._score(data, "prediction")
+        return self._score(data, "prediction", on_bad_row)
 
     def weights(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """By table of the model, such as "bias", "weights" and "factors": keys, and a row of numbers for each.
@@ -135,9 +136,10 @@ class Model:
                           "predict and no more; save a model elsewhere before another is written there", "IO")
         return pathlib.Path(self._directory)
 
-    def _score(self, data: Any, answer: str) -> np.ndarray:
+    def _score(self, data: Any, answer: str, on_bad_row: int) -> np.ndarray:
+        whole(on_bad_row, "on_bad_row", 0, 2**63)
         files, rows = sources_of(data, self.options)
-        return self._saved.score(files, rows, answer)
+        return self._saved.score(files, rows, answer, on_bad_row)
 
     def __repr__(self) -> str:
         return f"<thalweg.Model {self.name} {self.digest}>"

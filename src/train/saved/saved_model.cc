@@ -1,5 +1,7 @@
 #include "thalweg/saved_model.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -13,6 +15,8 @@
 
 namespace thalweg {
 namespace {
+
+constexpr float kNoAnswer = std::numeric_limits<float>::quiet_NaN();
 
 constexpr std::size_t kRowsAtOnce = 4096;
 
@@ -69,7 +73,8 @@ const std::map<std::string, double>& SavedModel::metrics() const { return impl_-
 std::uint64_t SavedModel::digest() const { return impl_->manifest().digest; }
 
 Status SavedModel::score(const std::vector<std::string>& files, const TrainParts& more, Answer answer,
-                         const std::function<bool(std::span<const float>)>& rows) const {
+                         const std::function<bool(std::span<const float>)>& rows,
+                         std::uint64_t on_bad_row) const {
   const Loss loss = this->loss();
   if (loss == Loss::kBytes)
     return {Code::kUsage, "model " + model() + " is of text, which has no rows to score"};
@@ -82,6 +87,8 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
   read.memory = more.rows;
   read.binary_labels = loss == Loss::kLogistic;
   read.bounds = row_bounds(impl_->manifest().model);
+  read.max_bad_rows = on_bad_row;
+  read.answer_bad_rows = on_bad_row > 0;
   const auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());
   const auto reader = (*data)->reader(ShardId{0}, 1);
@@ -101,6 +108,9 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
       scores = std::move(of_classes).value();
     }
     if (answer == Answer::kPrediction) predict_all(loss, scores);
+    const std::size_t each = scores.size() / *count;
+    for (const std::size_t row : (*reader)->lines().bad)
+      std::fill_n(scores.begin() + static_cast<std::ptrdiff_t>(row * each), each, kNoAnswer);
     if (!rows(scores)) return {Code::kAborted, "stopped on request"};
   }
 }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -102,6 +104,29 @@ TEST_F(SavedModelTest, OneOfNoClassesRefusesThem) {
   const Status status = model->score({"rows"}, options_.more, SavedModel::Answer::kClassScore,
                                      [](std::span<const float>) { return true; });
   EXPECT_EQ(status.code(), Code::kUsage);
+}
+
+TEST_F(SavedModelTest, AnswersBadRowsInTheirPlaceWhereItMay) {
+  const auto model = SavedModel::load(run(options_).model);
+  values_[2 * 7] = std::numeric_limits<float>::quiet_NaN();
+  values_[2 * 9] = std::numeric_limits<float>::infinity();
+  std::vector<float> all;
+  const auto scored = [&](std::uint64_t on_bad_row) {
+    all.clear();
+    return model->score(
+        {"rows"}, options_.more, SavedModel::Answer::kPrediction,
+        [&](std::span<const float> some) {
+          all.insert(all.end(), some.begin(), some.end());
+          return true;
+        },
+        on_bad_row);
+  };
+  EXPECT_TRUE(scored(2).ok());
+  ASSERT_EQ(all.size(), kRows);
+  EXPECT_TRUE(std::isnan(all[7]) && std::isnan(all[9]));
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](float answer) { return std::isnan(answer); }), 2);
+  EXPECT_EQ(scored(1).code(), Code::kData);
+  EXPECT_EQ(scored(0).code(), Code::kData);
 }
 
 TEST_F(SavedModelTest, StopsWhereItIsAsked) {
