@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,7 +68,7 @@ struct ArrowOwner {
   std::vector<Released<ArrowArray>> arrays;
 };
 
-CellType type_of_format(const ArrowSchema& schema) {
+std::optional<CellType> type_of_format(const ArrowSchema& schema) {
   constexpr std::array<std::pair<std::string_view, CellType>, 15> kFormats = {{{"n", CellType::kNull},
                                                                                {"b", CellType::kBool},
                                                                                {"c", CellType::kI8},
@@ -85,15 +87,34 @@ CellType type_of_format(const ArrowSchema& schema) {
   for (const auto& [format, type] : kFormats) {
     if (format == schema.format) return type;
   }
-  raise({Code::kUsage,
-         fmt::format("column \"{}\": is of Arrow's format \"{}\", expected numbers, booleans, strings "
-                     "or dictionaries of these; cast it, to strings for instance",
-                     schema.name == nullptr ? "" : schema.name, schema.format)});
+  return std::nullopt;
+}
+
+bool is_readable(const ArrowSchema& schema) {
+  return type_of_format(schema) && (schema.dictionary == nullptr || is_readable(*schema.dictionary));
+}
+
+// Those that are not, by number.
+std::map<std::size_t, std::string> unreadable_of(const ArrowSchema& schema) {
+  std::map<std::size_t, std::string> out;
+  for (std::int64_t c = 0; c < schema.n_children; ++c) {
+    const ArrowSchema& column = *schema.children[c];
+    if (is_readable(column)) continue;
+    const ArrowSchema& wrong =
+        column.dictionary != nullptr && type_of_format(column) ? *column.dictionary : column;
+    out.emplace(
+        static_cast<std::size_t>(c),
+        fmt::format("is of Arrow's format \"{}\", expected numbers, booleans, strings or dictionaries "
+                    "of these; cast it, to strings for instance",
+                    wrong.format));
+  }
+  return out;
 }
 
 CellColumn column_of(const ArrowSchema& schema, const ArrowArray& array) {
   CellColumn cells;
-  cells.type = type_of_format(schema);
+  if (!is_readable(schema)) return cells;  // Nothing, which nobody asks for.
+  cells.type = *type_of_format(schema);
   cells.offset = static_cast<std::size_t>(array.offset);
   if (cells.type == CellType::kNull) return cells;
   cells.present = static_cast<const std::uint8_t*>(array.buffers[0]);
@@ -139,6 +160,7 @@ Table table_of_arrow(const nb::object& capsule) {
   if (std::string_view(schema.format) != "+s")
     raise({Code::kUsage, "an Arrow stream of one array, expected a table"});
   Table table;
+  table.unreadable = unreadable_of(schema);
   for (std::int64_t c = 0; c < schema.n_children; ++c) table.names.emplace_back(schema.children[c]->name);
   for (;;) {
     Released<ArrowArray> array;

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -153,8 +155,10 @@ void add_column(const NamedColumn& column, Table& table, std::vector<std::shared
 }
 
 Rows make_table(const std::vector<std::tuple<std::string, Array, std::optional<std::vector<std::string>>,
-                                             Maybe<std::uint8_t>>>& columns) {
+                                             Maybe<std::uint8_t>>>& columns,
+                const std::map<std::size_t, std::string>& unreadable) {
   Table table;
+  table.unreadable = unreadable;
   table.chunks.resize(1);
   std::vector<std::shared_ptr<const void>> owners;
   for (const auto& [name, values, words, present] : columns)
@@ -203,10 +207,11 @@ void bind_rows(nb::module_& module) {
       .def_static("sparse", &make_sparse, nb::arg("begins"), nb::arg("indices"), nb::arg("values"),
                   nb::arg("columns"), nb::arg("labels").none(), nb::arg("weights").none(),
                   nb::arg("fields").none(), "Of a matrix in compressed sparse rows.")
-      .def_static("table", &make_table, nb::arg("columns"),
-                  "Of columns: name, numbers, the words that they number if there are any, and the bits that "
-                  "say which are "
-                  "present, if not all are.")
+      .def_static(
+          "table", &make_table, nb::arg("columns"), nb::arg("unreadable"),
+          "Of columns: name, numbers, the words that they number if there are any, and the bits that "
+          "say which are "
+          "present, if not all are; and what those are, by number, that are refused where they are used.")
       .def_static("arrow", &make_arrow, nb::arg("stream"), nb::arg("more"),
                   "Of an Arrow stream's capsule, and more columns of numbers.")
       .def("__len__", [](const Rows& self) { return self.rows->rows(); });

@@ -190,6 +190,18 @@ def test_names_of_columns_may_be_numbers_but_not_repeat():
         thalweg.train(frame, np.arange(100) % 2)
 
 
+def test_columns_that_cannot_be_read_are_refused_where_they_are_used(table):
+    dated = table.assign(when=pandas.Timestamp("2024-01-01"), parts=[[1]] * len(table))
+    plain = thalweg.train(table, **SAME_CUT).model
+    for form in (lambda frame: frame, pyarrow.Table.from_pandas):
+        rows = form(dated)
+        with pytest.raises(thalweg.InputError, match='column "when": .*; cast it, to strings for instance; or leave it out'):
+            thalweg.train(rows, **SAME_CUT)
+        left_out = thalweg.train(rows, columns="when:-,parts:-", **SAME_CUT).model
+        assert left_out.digest == plain.digest
+        np.testing.assert_array_equal(plain.predict(rows), plain.predict(table))
+
+
 def test_rows_that_cannot_be_read_may_be_answered_nan(tmp_path):
     random = np.random.default_rng(3)
     x = random.random((500, 4)).astype(np.float32)

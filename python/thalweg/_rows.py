@@ -146,11 +146,18 @@ def _checked_fields(fields: Any, columns: int) -> np.ndarray:
 Column = tuple[str, np.ndarray, Optional[list[str]], Optional[np.ndarray]]
 
 
-def _pandas_columns(frame: Any) -> list[Column]:
-    """Of numbers as they lie, of other columns their distinct words and which of them each cell has."""
+def _pandas_columns(frame: Any) -> tuple[list[Column], dict[int, str]]:
+    """Of numbers as they lie, of other columns their distinct words and which of them each cell has. And what those are
+    by number, which nobody can read, and who uses them is told."""
     import pandas
 
     columns: list[Column] = []
+    unreadable: dict[int, str] = {}
+
+    def leave(at: int, why: str) -> None:
+        columns.append((str(frame.columns[at]), np.zeros(len(frame), np.int8), None, None))
+        unreadable[at] = why
+
     for at, name in enumerate(frame.columns):
         column = frame.iloc[:, at]
         if column.dtype == object:
@@ -158,9 +165,8 @@ def _pandas_columns(frame: Any) -> list[Column]:
         dtype = column.dtype
         if (pandas.api.types.is_datetime64_any_dtype(dtype) or pandas.api.types.is_timedelta64_dtype(dtype) or
                 pandas.api.types.is_complex_dtype(dtype)):
-            raise InputError(f'column "{name}": of {dtype}, expected numbers or strings; cast it, to strings for instance',
-                             "USAGE")
-        if isinstance(dtype, np.dtype) and dtype.kind in "fiu" and dtype.itemsize <= 8:
+            leave(at, f"of {dtype}, expected numbers or strings; cast it, to strings for instance")
+        elif isinstance(dtype, np.dtype) and dtype.kind in "fiu" and dtype.itemsize <= 8:
             values = np.ascontiguousarray(column.to_numpy())
             columns.append((str(name), _singles(values) if dtype == np.float16 else values, None, None))
         elif pandas.api.types.is_numeric_dtype(dtype) and not pandas.api.types.is_bool_dtype(dtype):
@@ -169,10 +175,11 @@ def _pandas_columns(frame: Any) -> list[Column]:
             try:
                 codes, words = pandas.factorize(column)
             except TypeError:  # Such as cells that are lists.
-                raise InputError(f'column "{name}": of cells that cannot be compared, expected numbers or strings', "USAGE") from None
+                leave(at, "of cells that cannot be compared, expected numbers or strings")
+                continue
             codes = np.ascontiguousarray(codes, dtype=np.int64)
             columns.append((str(name), codes, [str(word) for word in words], None))
-    return columns
+    return columns, unreadable
 
 
 def _singles(halves: np.ndarray) -> np.ndarray:
@@ -225,8 +232,8 @@ def _table(data: Any, labels: Any, weights: Any, options: dict[str, Any]) -> _co
         options[option] = _apart_name(numbers, values, data, names, options.get(option), usual, argument)
         more.append((options[option], numbers))
     if _is_pandas(data):
-        columns = _pandas_columns(data) + [(name, values, None, None) for name, values in more]
-        return _core.Rows.table(columns)
+        columns, unreadable = _pandas_columns(data)
+        return _core.Rows.table(columns + [(name, values, None, None) for name, values in more], unreadable)
     return _core.Rows.arrow(data.__arrow_c_stream__(), more)
 
 

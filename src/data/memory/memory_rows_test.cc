@@ -221,6 +221,19 @@ TEST(MemoryRows, TablesAreReadAsTheirCsv) {
   }
 }
 
+TEST(MemoryRows, ColumnsThatCannotBeReadAreRefusedWhereTheyAreUsed) {
+  SmallTable small;
+  small.table.unreadable = {{0, "of dates, expected numbers"}};
+  ReadOptions options = memory_options(*table_rows(small.table));
+  EXPECT_EQ(DataSet::open(options).status().message(),
+            "column \"user\": of dates, expected numbers; or leave it out, as --columns user:- does");
+  options.columns = "user:-";
+  EXPECT_EQ(all_rows(options).labels, (std::vector<float>{1, 0, 0, 1}));
+  options.columns.clear();
+  options.known_columns = "price:num,click:label";
+  EXPECT_EQ(all_rows(options).labels, (std::vector<float>{1, 0, 0, 1}));
+}
+
 TEST(MemoryRows, TablesKnowTheColumnsOfAModel) {
   const SmallTable small;
   ReadOptions table = memory_options(*table_rows(small.table));

@@ -190,7 +190,13 @@ class TableInMemory final : public MemoryRows {
       found.list.push_back(
           {.name = table_.names[c], .kind = numeric ? Column::Kind::kNumeric : Column::Kind::kCategorical});
     }
-    return settle_columns(std::move(found), path, options);
+    auto settled = settle_columns(std::move(found), path, options);
+    for (const auto& [c, what] : table_.unreadable) {
+      if (!settled || settled->list[c].kind == Column::Kind::kIgnored) continue;
+      return Status(Code::kUsage, fmt::format("column \"{}\": {}; or leave it out, as --columns {}:- does",
+                                              table_.names[c], what, table_.names[c]));
+    }
+    return settled;
   }
 
   std::string sample(std::uint64_t rows_max) const override {

@@ -1,7 +1,9 @@
 // Tables of a program as training rows: columns with names, read as those of the same table as CSV are.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +23,9 @@ struct TableChunk {
 struct Table {
   std::vector<std::string> names;  // Of its columns.
   std::vector<TableChunk> chunks;
+  // By their number: what columns are whose cells cannot be read, whatever stands in the chunks. They are
+  // refused where they are used.
+  std::map<std::size_t, std::string> unreadable = {};
   std::shared_ptr<const void> owner;  // Keeps what the chunks point to.
 };
 
