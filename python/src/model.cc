@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings.h"
+#include "data/unpack/pipe_patience.h"
 #include "errors.h"
 #include "gil.h"
 #include "model/loss.h"
@@ -47,13 +48,17 @@ NewArray<float> score(const SavedModel& model, const std::vector<std::string>& f
   Status status;
   {
     const WithoutGil no_gil;
+    const auto interrupted = [&thrown] {
+      const WithGil gil;
+      if (!thrown && PyErr_CheckSignals() != 0) thrown.emplace();
+      return thrown.has_value();
+    };
+    const PipePatience patience(interrupted);
     status = model.score(
         files, parts, kind,
         [&](std::span<const float> some) {
           answers.insert(answers.end(), some.begin(), some.end());
-          const WithGil gil;
-          if (PyErr_CheckSignals() != 0) thrown.emplace();
-          return !thrown;
+          return !interrupted();
         },
         on_bad_row);
   }
@@ -102,8 +107,7 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("options", &SavedModel::options)
       .def_prop_ro("metrics", &SavedModel::metrics)
       .def_prop_ro("digest", &SavedModel::digest)
-      .def("score", &score, nb::arg("files"), nb::arg("rows"), nb::arg("answer"),
-           nb::arg("on_bad_row"))
+      .def("score", &score, nb::arg("files"), nb::arg("rows"), nb::arg("answer"), nb::arg("on_bad_row"))
       .def("weights", &weights, "By table: keys, and their rows.");
 }
 

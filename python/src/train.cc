@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "bindings.h"
+#include "data/unpack/pipe_patience.h"
 #include "errors.h"
 #include "rows.h"
 #include "train_options.h"
@@ -109,6 +110,7 @@ std::pair<TrainResult, bool> train(const nb::dict& given, const nb::dict& rows, 
   TrainResult result;
   {
     const WithoutGil no_gil;
+    const PipePatience patience([&listener] { return listener.is_interrupted(); });
     auto trainer = Trainer::open(std::move(options));
     if (trainer && !listener.is_interrupted()) {
       listener.close_on_request(*trainer);

@@ -440,3 +440,26 @@ def test_uneven_labels_and_rare_features(clicks):
         assert balanced.model.digest != plain.model.digest
     some = thalweg.train(matrix[:1000], labels[:1000], min_count=100).model_rows
     assert 0 < some < thalweg.train(matrix[:1000], labels[:1000]).model_rows
+
+
+WAITING = """
+import sys, thalweg
+model = thalweg.train([[0], [1]] * 500, [0, 1] * 500).model
+for wait in (model.predict, thalweg.train):
+    print("waits", flush=True)
+    try:
+        wait(sys.argv[1])
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_the_wait_for_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    child = subprocess.Popen([sys.executable, "-c", WAITING, tmp_path / "pipe"], stdout=subprocess.PIPE, text=True)
+    for _ in range(2):
+        assert child.stdout.readline() == "waits\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted\n"
+    assert child.wait(timeout=60) == 0

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "data/idx.h"
+#include "data/unpack/pipe_patience.h"
 #include "data/unpack/unpackers.h"
 
 namespace thalweg {
@@ -98,8 +99,16 @@ Result<std::unique_ptr<ByteStream>> as_rows(const std::string& path, std::unique
   return std::unique_ptr<ByteStream>(std::move(peeked));
 }
 
+// Without waiting for the writer of a pipe where PipePatience does so.
+int open_to_read(const std::string& path) {
+  if (!PipePatience::is_limited()) return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  return fd;
+}
+
 Result<std::unique_ptr<PlainStream>> open_plain(const std::string& path) {
-  const int fd = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = path == "-" ? STDIN_FILENO : open_to_read(path);
   if (fd < 0) return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   return std::make_unique<PlainStream>(display_name(path), fd);
 }

@@ -10,6 +10,7 @@
 
 #include "data/data_set.h"
 #include "data/files_for_test.h"
+#include "data/unpack/pipe_patience.h"
 
 namespace thalweg {
 namespace {
@@ -222,6 +223,27 @@ TEST_P(Pipes, AreKnownByTheirFirstRows) {
   ASSERT_NE(data, nullptr);
   EXPECT_EQ(data->entries_in_head(), 1.5);
   EXPECT_EQ(open_path(directory.write("plain.csv", text))->entries_in_head(), 0);
+}
+
+TEST_P(Pipes, MayBeGivenUpWhileTheirWriterDoesNotCome) {
+  const TemporaryFolder directory;
+  const std::string path = directory / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  ReadOptions options;
+  options.paths = {path};
+  int asked = 0;
+  {
+    const PipePatience patience([&] { return ++asked == 2; });
+    EXPECT_EQ(DataSet::open(options).status().code(), Code::kAborted);
+    std::thread writer([&] {
+      const std::string text = "1 2:3\n0 4:5\n";
+      std::ofstream(path, std::ios::binary) << (GetParam() ? gzipped(text) : text);
+    });
+    const std::shared_ptr<DataSet> data = open_path(path);
+    writer.join();
+    ASSERT_NE(data, nullptr);
+  }
+  EXPECT_FALSE(PipePatience::is_limited());
 }
 
 TEST_P(Pipes, WhoseWriterWaitsGiveWayAndLoseNoRow) {

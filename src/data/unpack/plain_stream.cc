@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "data/unpack/pipe_patience.h"
+
 namespace thalweg {
 namespace {
 
@@ -47,6 +49,8 @@ Result<std::size_t> PlainStream::fill() {
   if (give_way_) {
     pollfd writer{fd_, POLLIN, 0};
     if (::poll(&writer, 1, kPipeWaitMs) <= 0) return Status(Code::kRetry, name_ + " has nothing yet");
+  } else if (Status status = PipePatience::wait(fd_); !status.ok()) {
+    return status;
   }
   for (;;) {
     const ssize_t count = ::read(fd_, buffer_.data() + end_, buffer_.size() - end_);
