@@ -39,7 +39,7 @@ struct DataTypeOf<std::uint64_t> {
 
 // All are commutative and associative, up to rounding; kReproducibleSum without that "up to": its bits depend
 // on the set of contributions alone. kAnd and kOr are logical: an element is true unless zero, results are 0
-// and 1. kMean divides the sum by the number of contributions.
+// and 1. kMean divides the sum, where integers wrap, by the number of contributions.
 enum class Reduction : std::uint8_t { kSum, kMean, kMin, kMax, kProduct, kAnd, kOr, kReproducibleSum };
 inline constexpr std::size_t kReductions = 8;
 const char* reduction_name(Reduction reduction);  // "sum"
