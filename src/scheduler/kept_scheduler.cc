@@ -263,7 +263,10 @@ Computation* KeptScheduler::take_work() {
 void KeptScheduler::lose_lead() {
   if (fenced_) return;
   THALWEG_REACHED(kLeadLost);
-  fenced_ = Status(Code::kAborted, "another scheduler has taken this job up from its state");
+  fenced_ = Status(
+      Code::kRefused,
+      "another scheduler has taken this job up from its state, as this one did not renew its lead in "
+      "time; the job goes on there, and saves its model. Start this one again as a standby, if at all");
   held_.clear();
 }
 

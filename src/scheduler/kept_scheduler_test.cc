@@ -206,7 +206,7 @@ TEST(KeptScheduler, LosesTheLeadThatAnotherOneHasTaken) {
   job.begin();
   job.keep();
   job.kept->lose_lead();
-  EXPECT_EQ(job.kept->fenced()->code(), Code::kAborted);
+  EXPECT_EQ(job.kept->fenced()->code(), Code::kRefused);
   EXPECT_TRUE(job.kept->finished());
   EXPECT_EQ(job.tell(server_node(0), heartbeat()).size(), 0u);
 }
@@ -259,7 +259,7 @@ TEST(KeptScheduler, WhoHasLostTheLeadSaysNothingAnyMore) {
   first.kept->on_peer_lost(first.now, server_node(1), first.out);
   EXPECT_EQ(count(first.keep(), Op::kMap), 0u);
   ASSERT_TRUE(first.kept->fenced());
-  EXPECT_EQ(first.kept->fenced()->code(), Code::kAborted);
+  EXPECT_EQ(first.kept->fenced()->code(), Code::kRefused);
   EXPECT_TRUE(first.kept->finished());
   EXPECT_EQ(first.tell(server_node(0), make_frame(Op::kGetMap)).size(), 0u);
   EXPECT_EQ(second.scheduler->map().epoch, 1u);

@@ -81,8 +81,8 @@ class EtcdStandbyTest(KeptJobs):
         self.await_event("resumed")
         leader.send_signal(signal.SIGCONT)
         _, err = leader.communicate(timeout=60)
-        self.assertIn("another scheduler has taken this job up from its state", err)
-        self.assertNotEqual(leader.returncode, 0)
+        self.assertIn("REFUSED: another scheduler has taken this job up from its state", err)
+        self.assertEqual(leader.returncode, 1)  # Nobody interrupted it.
         self.assertGreaterEqual(self.await_reports(4)["epoch"], status["epoch"])
         self.assert_as_undisturbed(standby)
         for node in nodes:
@@ -98,8 +98,8 @@ class EtcdStandbyTest(KeptJobs):
             self.etcd.end_leases()
             time.sleep(0.3)
         _, err = leader.communicate(timeout=60)
-        self.assertNotEqual(leader.returncode, 0)
-        self.assertIn("another scheduler has taken this job up from its state", err)
+        self.assertIn("REFUSED: another scheduler has taken this job up from its state", err)
+        self.assertEqual(leader.returncode, 1)
         self.assert_as_undisturbed(standby)
         for node in nodes:
             self.assertEqual(node.wait(timeout=60), 0, node.communicate())

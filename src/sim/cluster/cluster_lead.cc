@@ -105,7 +105,7 @@ void Cluster::step_aside() {
 bool Cluster::replaced(const Process& process) const {
   const auto* const kept = process.kept_scheduler;
   return former(process) ||
-         (plan_.standby && kept != nullptr && kept->fenced() && kept->fenced()->code() == Code::kAborted);
+         (plan_.standby && kept != nullptr && kept->fenced() && kept->fenced()->code() == Code::kRefused);
 }
 
 // One in whose place another one leads, or is about to.

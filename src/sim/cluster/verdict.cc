@@ -136,7 +136,7 @@ bool may_end_alone(const Cluster& cluster, const Process& process, const Status&
 // have left.
 std::string judge_former(const Cluster& cluster, const Process& process) {
   if (const auto& fenced = process.kept_scheduler->fenced())
-    return fenced->code() == Code::kAborted ? ""
+    return fenced->code() == Code::kRefused ? ""
                                             : "a scheduler that was replaced ended with " + told(*fenced);
   const std::optional<Status>& how = process.scheduler->stopped();
   const std::optional<Status>& job = cluster.scheduler().stopped();
