@@ -1,5 +1,6 @@
 """Tables with names of columns: DataFrames, Arrow, and the same as CSV."""
 
+import decimal
 import re
 
 import numpy as np
@@ -170,7 +171,8 @@ def test_numbers_far_from_zero_are_those_of_csv(dtype, tmp_path):
 
 def test_arrow_types_that_are_no_cells():
     rows = pyarrow.table({"when": pyarrow.array([1, 2], pyarrow.timestamp("s")), "label": [0, 1]})
-    for form in (rows, rows.to_pandas()):
+    frame = rows.to_pandas()
+    for form in (rows, frame, frame.assign(when=frame.when.astype("category")), frame.assign(when=(frame.when - frame.when[0]).astype("category"))):
         with pytest.raises(thalweg.InputError, match='column "when".*cast it'):
             thalweg.train(form)
 
@@ -179,6 +181,20 @@ def test_arrow_types_that_are_no_cells():
 def test_columns_of_pandas_that_are_no_cells(cells, text):
     with pytest.raises(thalweg.InputError, match=text):
         thalweg.train(pandas.DataFrame({"label": [0, 1], "x": cells}))
+
+
+@pytest.mark.parametrize("cells", [[True, 1, "a", 1.0], [decimal.Decimal("1.5"), decimal.Decimal("1.50"), "a", None], [0.0, -0.0, "b", 2]])
+def test_cells_that_are_equal_but_written_otherwise_are_different_categories(cells, tmp_path):
+    random = np.random.default_rng(0)
+    which = random.integers(0, 4, 400)
+    frame = pandas.DataFrame({"cell": pandas.Series([cells[i] for i in which], dtype=object), "click": ((which == 0) | (random.random(400) < 0.1)).astype(int)})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = thalweg.train(frame, epochs=5, **SAME_CUT).model
+    assert model.digest == thalweg.train(str(tmp_path / "rows.csv"), epochs=5, **SAME_CUT).model.digest
+    predicted = model.predict(frame)
+    np.testing.assert_array_equal(predicted, model.predict(str(tmp_path / "rows.csv")))
+    for row in range(20):
+        np.testing.assert_array_equal(model.predict(frame[row:row + 1]), predicted[row:row + 1])
 
 
 def test_names_of_columns_may_be_numbers_but_not_repeat():

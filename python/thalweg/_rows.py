@@ -162,6 +162,8 @@ def _pandas_columns(frame: Any) -> tuple[list[Column], dict[int, str]]:
         column = frame.iloc[:, at]
         if column.dtype == object:
             column = column.infer_objects()
+        elif isinstance(column.dtype, pandas.CategoricalDtype) and column.dtype.categories.dtype.kind in "cmM":
+            column = column.astype(column.dtype.categories.dtype)
         dtype = column.dtype
         if (pandas.api.types.is_datetime64_any_dtype(dtype) or pandas.api.types.is_timedelta64_dtype(dtype) or
                 pandas.api.types.is_complex_dtype(dtype)):
@@ -173,13 +175,23 @@ def _pandas_columns(frame: Any) -> tuple[list[Column], dict[int, str]]:
             columns.append((str(name), *_nullable_numbers(column)))
         else:
             try:
-                codes, words = pandas.factorize(column)
+                codes, words = pandas.factorize(_as_written(column))
             except TypeError:  # Such as cells that are lists.
                 leave(at, "of cells that cannot be compared, expected numbers or strings")
                 continue
             codes = np.ascontiguousarray(codes, dtype=np.int64)
             columns.append((str(name), codes, [str(word) for word in words], None))
     return columns, unreadable
+
+
+def _as_written(column: Any) -> Any:
+    """Of cells of any type, such as True and 1, which are equal, what each is written as."""
+    import pandas
+
+    if column.dtype != object or pandas.api.types.infer_dtype(column) == "string":
+        return column
+    column.map(hash)  # Refuses lists and the like.
+    return column.map(str, na_action="ignore")
 
 
 def _singles(halves: np.ndarray) -> np.ndarray:
