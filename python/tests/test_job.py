@@ -189,6 +189,41 @@ def test_a_program_s_error_is_raised():
         job.run(lambda store: 1 / (store.shard - 1))
 
 
+@pytest.mark.parametrize("fails, error", [
+    (lambda store: 1 / 0, ZeroDivisionError),
+    (lambda store: store.push("w", [1], [[np.nan]]) or store.advance(), thalweg.JobError),
+])
+@pytest.mark.parametrize("waits", [
+    lambda store: store.barrier(0),
+    lambda store: (store.push("w", [1], [[1]]), store.advance(), store.pull("w", [1])),
+])
+def test_others_do_not_wait_for_a_program_that_fails(fails, error, waits):
+    seen = []
+    failed = threading.Event()
+
+    def program(store):
+        if store.shard == 1:
+            try:
+                fails(store)
+            except Exception as thrown:
+                seen.append(thrown)
+                failed.set()
+                raise
+        failed.wait()
+        try:
+            while True:
+                waits(store)
+        except Exception as thrown:
+            seen.append(thrown)
+            raise
+
+    with Job([Table("w")], data_shards=2, timeout=1000) as job:
+        with pytest.raises(error) as raised:
+            job.run(program)
+        assert raised.value is seen[0] and isinstance(seen[1], RuntimeError)
+        job.scan("w")
+
+
 @pytest.mark.parametrize("call, error, text", [
     (lambda s: s.pull("v", [1]), ValueError, "no table is named 'v'; there are w, d, m"),
     (lambda s: s.pull("w"), ValueError, "keys are missing"),

@@ -103,11 +103,11 @@ class Store:
         self._shard.end_epoch(seconds_or_none(timeout))
 
     def end_work(self, timeout: Optional[float] = None) -> None:
-        """Nothing more comes from this shard, and nobody waits for it."""
+        """Nothing more comes from this shard, and no step of others waits for it; their barriers do."""
         self._shard.end_work(seconds_or_none(timeout))
 
     def barrier(self, epoch: int, index: int = 0, timeout: Optional[float] = None) -> None:
-        """Returns when every data shard has come to this barrier."""
+        """Returns when every data shard has come to this barrier, also those whose work has ended."""
         whole(epoch, "epoch", 0, 2**32)
         whole(index, "index", 0, 2**32)
         self._shard.barrier(epoch, index, seconds_or_none(timeout))
@@ -159,8 +159,8 @@ class Job:
     def run(self, program: Callable[[Store], None]) -> None:
         """Calls `program` with each data shard's store, a thread each, and then ends the shard's work, so once a job.
 
-        Raises what the first of them raised that did. Ctrl-C ends it once the calls of all programs have raised
-        RuntimeError, the next that each makes; what has been applied can be scanned then.
+        Raises what the first of them raised that did; the calls of all others raise RuntimeError from then on, and so do
+        those of all after Ctrl-C, whichever each makes next. What has been applied can be scanned then.
         """
         if self._work_ended:
             raise InputError("the shards have ended their work: a Job runs once; make another", "USAGE")
@@ -175,17 +175,13 @@ class Job:
                 if stopped.is_set():
                     return
                 store = self.store(shard)
-                try:
-                    program(store)
-                except BaseException as error:
-                    thrown.append(error)
-                finally:
-                    try:
-                        store.end_work()
-                        self._work_ended = True
-                    except Exception as error:
-                        thrown.append(error)
+                program(store)
+                store.end_work()
+            except BaseException as error:
+                thrown.append(error)
+                self._core.stop_calls(True)  # Of others, which may wait for what this shard would have brought.
             finally:
+                self._work_ended = True
                 over[shard].set()
 
         workers = [threading.Thread(target=work, args=(shard,)) for shard in range(self.data_shards)]
@@ -200,8 +196,9 @@ class Job:
             for worker, event in zip(workers, over):
                 if worker.ident is not None:
                     _wait(event)
-            self._core.stop_calls(False)
             raise
+        finally:
+            self._core.stop_calls(False)
         if thrown:
             raise thrown[0]
 
