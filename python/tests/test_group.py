@@ -259,6 +259,7 @@ def test_ranks_whose_counts_differ_are_found_out(odd, text):
     (lambda group: group.all_reduce_sparse([1.5], [[1.0]]), "key 1.5: expected a whole number"),
     (lambda group: group.all_reduce_sparse([1], [None]), "rows of object; expected numbers"),
     (lambda group: group.split("a"), "colour 'a': expected a whole number"),
+    (lambda group: group.split(2**31), "colour 2147483648: expected one below 2147483648"),
     (lambda group: group.split(1, 0.5), "key 0.5: expected a whole number"),
     (lambda group: group.allocate((2**40, 2**40)), "expected numbers that fit memory"),
     (lambda group: group.allocate(2.5), "a size of shape 2.5: expected a whole number"),

@@ -83,6 +83,30 @@ def test_what_cannot_be_exchanged_is_refused_in_words():
                 KVStore(job.store()).pull("items", ids)
 
 
+def test_lazy_negatives_have_their_sign():
+    def negative(group, shape):
+        return torch._neg_view(torch.full(shape, -1.0 - group.rank))
+
+    def program(group):
+        with pytest.raises(InputError, match="data: PyTorch's view of the negative .*; expected .resolve_neg"):
+            group.all_reduce(negative(group, (2,)), op="max")
+        with pytest.raises(InputError, match="out: PyTorch's view"):
+            group.all_gather(torch.ones(1), negative(group, (2,)))
+        module = torch.nn.Linear(2, 2)
+        module.weight.grad = negative(group, (2, 2))
+        module.register_buffer("more", negative(group, (3,)))
+        average_gradients(module, group)
+        broadcast_parameters(module, group, root=1)
+        return module.weight.grad.tolist(), module.more.tolist(), group.all_reduce(negative(group, (2,)).resolve_neg(), op="max").tolist()
+
+    assert on_ranks(2, program) == [([[1.5, 1.5]] * 2, [2, 2, 2], [2, 2])] * 2
+    with Job([Table("items", dim=2)]) as job:
+        kv = KVStore(job.store())
+        kv.push("items", torch.tensor([1]), torch._neg_view(torch.full((1, 2), -3.0)))
+        kv.step()
+        assert kv.pull("items", torch.tensor([1])).tolist() == [[3, 3]]
+
+
 def test_buffers_of_any_type_are_broadcast():
     dtypes = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.complex64, torch.int64]
 

@@ -153,7 +153,7 @@ class Group:
 
     def split(self, colour: int, key: int = 0) -> Optional["Group"]:
         """Groups of the ranks that give the same colour, by `key` and rank; None for a negative colour."""
-        whole(colour, "colour", -2**63, 2**63)
+        whole(colour, "colour", -2**31, 2**31)
         whole(key, "key", -2**63, 2**63)
         core = self._core.split(colour, key)
         return None if core is None else Group(core)
@@ -213,6 +213,8 @@ def _clear_errors(data: Any, out: Any) -> Iterator[None]:
     """Says what is wrong with arrays that the core does not take, or would not take as they are."""
     for name, array in (("data", data), ("out", out)):
         refuse_masked(array, name)
+        if getattr(array, "is_neg", bool)():  # DLPack would give what it is the negative of.
+            raise InputError(f"{name}: PyTorch's view of the negative of other memory; expected .resolve_neg() of it", "USAGE")
     try:
         yield
     except TypeError:

@@ -54,7 +54,7 @@ def average_gradients(module: torch.nn.Module, group: Group, **how: Any) -> None
             parameter.grad = torch.zeros_like(parameter)
         if parameter.grad.is_sparse:
             raise InputError(f"the gradient of {name} is sparse; expected a dense one", "USAGE")
-        parameter.grad = parameter.grad.contiguous()
+        parameter.grad = parameter.grad.contiguous().resolve_neg()
         if len(works) == _UNDER_WAY:
             works.popleft().wait()
         works.append(group.all_reduce(parameter.grad, op="mean", wait=False, **how))
@@ -63,7 +63,7 @@ def average_gradients(module: torch.nn.Module, group: Group, **how: Any) -> None
 
 
 def _in_place(tensor: torch.Tensor, call: Callable[[torch.Tensor], Any]) -> None:
-    whole = tensor.contiguous()
+    whole = tensor.contiguous().resolve_neg()
     call(whole)
     if whole is not tensor:
         tensor.copy_(whole)
@@ -162,7 +162,7 @@ class KVStore:
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:
-    return np.from_dlpack(tensor.detach().contiguous())
+    return np.from_dlpack(tensor.detach().contiguous().resolve_neg())
 
 
 def _rows(tensor: torch.Tensor, count: int) -> np.ndarray:
