@@ -119,6 +119,23 @@ def test_training_goes_on_from_a_model(clicks, tmp_path):
     assert by_path.model.options["matrix-columns"] == first.model.options["matrix-columns"] == "60"
 
 
+def test_what_goes_on_is_the_kind_that_it_was(clicks):
+    first = thalweg.train(*clicks, model="fm", rank=2).model
+    assert thalweg.train(*clicks, init=first).model.name == "fm" == thalweg.train(*clicks, init_weights=first).model.name
+    with pytest.raises(thalweg.InputError, match="model lr, but the model at .* has model fm; leave model out"):
+        thalweg.train(*clicks, model="lr", init=first)
+
+
+def test_a_link_to_a_model_stays_one(clicks, tmp_path):
+    old, new = (thalweg.train(*clicks, epochs=epochs).model for epochs in (1, 2))
+    old.save(tmp_path / "v1")
+    (tmp_path / "current").symlink_to("v1")
+    (tmp_path / "next").symlink_to("v2")  # Which is not there yet.
+    for link, target in ("current", "v1"), ("next", "v2"):
+        new.save(tmp_path / link)
+        assert (tmp_path / link).is_symlink() and thalweg.Model.load(tmp_path / target).digest == new.digest != old.digest
+
+
 def test_training_goes_on_from_weights_alone(clicks, tmp_path):
     first = thalweg.train(*clicks, epochs=2, out=tmp_path / "first").model
     still = {"optimizer": "sgd", "rate": 0.0, "bias_rate": 0.0}
@@ -274,6 +291,11 @@ def test_other_threads_run_meanwhile(clicks):
     (lambda x, y: thalweg.train(x, y, context=64), thalweg.InputError, "context has no meaning with model lr"),
     (lambda x, y: thalweg.train(x, y, layers="many"), thalweg.InputError, "layers='many': expected a whole number"),
     (lambda x, y: thalweg.train(x, y, width=64, heads=2), thalweg.InputError, "width has no meaning with model lr"),
+    (lambda x, y: thalweg.train(x, y, columns="3:cat"), thalweg.InputError, "columns is for tables and files"),
+    (lambda x, y: thalweg.train(x, y, format="csv"), thalweg.InputError, "format is for files, and all rows are in memory"),
+    (lambda x, y: thalweg.train(x, y, valid=(x, y), from_command="cat %s"), thalweg.InputError, "from_command is for files"),
+    (lambda x, y: thalweg.train(x, y, command_timeout=3), thalweg.InputError, "command_timeout is for files"),
+    (lambda x, y: thalweg.train(x, y, column_fields=[0] * 60), thalweg.InputError, "column_fields has no meaning with model lr"),
     (lambda x, y: thalweg.train(x, y, rates=1), TypeError, "no argument 'rates'"),
     (lambda x, y: thalweg.train(x, y, files=["a"]), TypeError, "no argument 'files'"),
     (lambda x, y: thalweg.train(x, y, progress=3), thalweg.InputError, "progress 3: expected True, False or a function"),

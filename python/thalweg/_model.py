@@ -49,15 +49,14 @@ class Model:
         return cls(directory)
 
     def save(self, directory: Path) -> None:
-        """Writes the model to a directory that is new, empty, or has a model, which is replaced."""
-        source, target = self._files(), pathlib.Path(directory)
+        """Writes the model to a directory that is new, empty, or has a model, which is replaced; a link stays one."""
+        source, target = self._files(), pathlib.Path(os.path.realpath(directory))
         if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MANIFEST).exists())):
-            raise InputError(f"{target}: is there and is no model; expected a new directory", "USAGE")
+            raise InputError(f"{directory}: is there and is no model; expected a new directory", "USAGE")
         if target.exists() and target.samefile(source):
             return
         if target.exists() and target.samefile(os.curdir):
-            raise InputError(f"{target}: is the working directory; expected another", "USAGE")
-        target = target.absolute()
+            raise InputError(f"{directory}: is the working directory; expected another", "USAGE")
         try:
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as staging:
                 whole = pathlib.Path(staging) / "model"

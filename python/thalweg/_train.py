@@ -67,7 +67,7 @@ def _show_epoch(epoch: TrainEpoch) -> None:
           file=sys.stderr, flush=True)
 
 
-def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = None, valid: Any = None,
+def train(data: Any, y: Any = None, *, model: Optional[str] = None, sample_weight: Any = None, valid: Any = None,
           valid_part: Optional[int] = None, epochs: Optional[int] = None, shuffle: Optional[str] = None,
           keep: Optional[str] = None, patience: Optional[int] = None, keep_bad: Optional[bool] = None, loss: Optional[str] = None,
           optimizer: Optional[str] = None, rate: Optional[float] = None, l1: Optional[float] = None,
@@ -85,6 +85,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
         Arrow table. A matrix's features are its columns' numbers, as in a libsvm file that counts from 0; a table's
         are hashed as those of the same table as CSV: numbers are numeric, all else categories, unless `columns`
         says otherwise.
+    model: "lr", "fm", "ffm" or a dense one; by default that of `init` or `init_weights`, else "lr".
     y, sample_weight: a number for each row. Files have their own, and so may tables, by `label_column`.
     valid: held-out rows: a file or glob, or (X, y) or (X, y, sample_weight), or a table with its label.
         `valid_part=10` holds out each tenth row of `data` instead.
@@ -134,6 +135,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
         if y is None and not is_table(data):
             raise InputError("y is missing: a matrix has no labels", "USAGE")
         given["files"] = ["rows"]
+        _refuse_what_means_nothing(data, valid, column_fields, given)
         rows["rows"] = rows_of(data, y, sample_weight, column_fields, given)
         given["stored"] = {}
         if column_fields is not None:
@@ -146,6 +148,18 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     if progress is True:
         progress, on_epoch = _show, on_epoch or _show_epoch
     return _run(given, rows, progress or None, on_epoch, out)
+
+
+def _refuse_what_means_nothing(data: Any, valid: Any, fields: Any, given: dict[str, Any]) -> None:
+    """Of rows in memory."""
+    for name in ("format", "from_command", "command_timeout"):
+        if given.get(name) is not None and not is_files(valid):
+            raise InputError(f"{name} is for files, and all rows are in memory; leave it out", "USAGE")
+    if given["columns"] is not None and not is_table(data):
+        raise InputError("columns is for tables and files, and a matrix has numbers alone; leave it out, or make a table of it", "USAGE")
+    is_new, model = given["init"] is None and given["init_weights"] is None, given["model"] or "lr"
+    if fields is not None and is_new and model in ("lr", "fm") and given["interactions"] is None:
+        raise InputError(f"column_fields has no meaning with model {model}, which has no fields", "USAGE")
 
 
 def _directory_of(init: Any) -> Any:
