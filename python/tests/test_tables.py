@@ -177,7 +177,8 @@ def test_arrow_types_that_are_no_cells():
             thalweg.train(form)
 
 
-@pytest.mark.parametrize("cells, text", [(1j, 'column "x": of complex128'), ([[1]] * 2, 'column "x": of cells that cannot')])
+@pytest.mark.parametrize("cells, text", [(1j, 'column "x": of complex128'), ([[1]] * 2, 'column "x": of cells that cannot'),
+                                         (pandas.array([[1], [2]], pandas.ArrowDtype(pyarrow.list_(pyarrow.int64()))), 'column "x": of cells')])
 def test_columns_of_pandas_that_are_no_cells(cells, text):
     with pytest.raises(thalweg.InputError, match=text):
         thalweg.train(pandas.DataFrame({"label": [0, 1], "x": cells}))
@@ -195,6 +196,16 @@ def test_cells_that_are_equal_but_written_otherwise_are_different_categories(cel
     np.testing.assert_array_equal(predicted, model.predict(str(tmp_path / "rows.csv")))
     for row in range(20):
         np.testing.assert_array_equal(model.predict(frame[row:row + 1]), predicted[row:row + 1])
+
+
+@pytest.mark.parametrize("cell", [None, pandas.NA])
+def test_a_column_without_a_cell_is_of_numbers_as_in_csv(cell, tmp_path):
+    values = np.random.default_rng(0).integers(0, 900, 500)
+    frame = pandas.DataFrame({"cell": pandas.Series([cell] * 500, dtype=object), "size": values, "click": (values > 400).astype(int)})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = thalweg.train(frame, epochs=3, **SAME_CUT).model
+    assert "cell:num" in model.options["columns"]
+    assert model.digest == thalweg.train(str(tmp_path / "rows.csv"), epochs=3, **SAME_CUT).model.digest
 
 
 def test_names_of_columns_may_be_numbers_but_not_repeat():

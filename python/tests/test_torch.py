@@ -78,7 +78,7 @@ def test_what_cannot_be_exchanged_is_refused_in_words():
     with pytest.raises(InputError, match="the gradient of weight is sparse"):
         on_ranks(2, program)
     with Job([Table("items")]) as job:
-        for ids, text in ((torch.tensor([1.5]), "ids of torch.float32"), (torch.tensor([-1]), "key -1")):
+        for ids, text in (([1], "ids: a list; expected a tensor"), (torch.tensor([1.5]), "ids of torch.float32"), (torch.tensor([-1]), "key -1")):
             with pytest.raises(InputError, match=text):
                 KVStore(job.store()).pull("items", ids)
 
@@ -137,14 +137,14 @@ def test_rows_of_tables_have_gradients():
         kv.step()
         pulled = kv.pull("items", torch.tensor([7, 2, 9, 1]))
         assert pulled[:, 0].tolist() == [-1, -2, -0.5, 0]
-        kv.push("items", torch.tensor([1]), torch.ones(1, 3))
+        kv.push("items", torch.tensor([1]), torch.ones(1, 3, dtype=torch.bfloat16))
         kv.step()
         assert kv.pull("items", torch.tensor([1])).tolist() == [[-0.5] * 3]
         none = torch.zeros(0, dtype=torch.int64)
         for ids in (none,), (none, torch.tensor([1])):  # Of batches without rows, alone and beside others.
             sum(kv.lookup("items", some).sum() for some in ids).backward()
             kv.step()
-        kv.push("items", none, torch.zeros(0, 3))
+        kv.push("items", none, torch.zeros(0, 3, dtype=torch.bfloat16))
         kv.step()
         assert kv.pull("items", torch.tensor([1])).tolist() == [[-1] * 3]
 

@@ -270,6 +270,8 @@ def test_other_threads_run_meanwhile(clicks):
     (lambda x, y: thalweg.train(b"a.svm"), thalweg.InputError, "data: a bytes; expected names of files, a matrix or a"),
     (lambda x, y: thalweg.train([]), thalweg.InputError, "data: nothing; expected names of files, a matrix or a table"),
     (lambda x, y: thalweg.train(x, y).model.predict(None), thalweg.InputError, "data: nothing; expected names of files"),
+    (lambda x, y: thalweg.train([[1], [1, 2]], [0, 1]), thalweg.InputError, "rows of different lengths, expected a matrix"),
+    (lambda x, y: thalweg.train(scipy.sparse.coo_array(y), y), thalweg.InputError, "rows of 1 dimensions, expected two"),
     (lambda x, y: thalweg.train(x, y[1:]), ValueError, "3999 numbers, expected 4000"),
     (lambda x, y: thalweg.train(x, ["a"] * len(y)), ValueError, "expected numbers"),
     (lambda x, y: thalweg.train(x, y, valid=(x, y), valid_part=10), ValueError, "cannot be combined"),
@@ -437,6 +439,13 @@ def test_sweep_keeps_the_best(clicks, tmp_path):
     assert swept.model.digest == thalweg.train(matrix, labels, rate=0.1, valid_part=10).model.digest
     with pytest.raises(ValueError, match="valid"):
         thalweg.train(matrix, labels, sweep="rate=1,2")
+
+
+def test_settings_of_a_sweep_are_arguments(clicks):
+    given = {"model": "fm", "rank": 2, "valid_part": 10}
+    swept = thalweg.train(*clicks, sweep="factor_rate=0.01,0.1", **given)
+    for trial in swept.sweep:
+        assert thalweg.train(*clicks, factor_rate=trial["factor_rate"], **given).model.digest == trial["model_digest"]
 
 
 def test_rows_sorted_by_label_are_warned_of_and_mixed(clicks):

@@ -104,6 +104,8 @@ def _check_compressed(matrix: Any) -> None:
 
 def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
     sparse = hasattr(data, "tocsr")
+    if sparse and len(data.shape) != 2:
+        raise InputError(f"rows of {len(data.shape)} dimensions, expected two: rows and features", "USAGE")
     if sparse:
         if hasattr(data, "check_format"):
             _check_compressed(data)
@@ -113,7 +115,10 @@ def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
             data.sum_duplicates()
     else:
         refuse_masked(data, "rows")
-        data = np.asarray(data)
+        try:
+            data = np.asarray(data)
+        except ValueError as wrong:
+            raise InputError(f"rows of different lengths, expected a matrix: {wrong}", "USAGE") from None
         if data.ndim != 2:
             raise InputError(f"rows of {data.ndim} dimensions, expected two: rows and features", "USAGE")
     rows, columns = data.shape
@@ -162,6 +167,8 @@ def _pandas_columns(frame: Any) -> tuple[list[Column], dict[int, str]]:
         column = frame.iloc[:, at]
         if column.dtype == object:
             column = column.infer_objects()
+            if column.isna().all():
+                column = pandas.Series(np.full(len(column), np.nan))
         elif isinstance(column.dtype, pandas.CategoricalDtype) and column.dtype.categories.dtype.kind in "cmM":
             column = column.astype(column.dtype.categories.dtype)
         dtype = column.dtype
@@ -176,7 +183,7 @@ def _pandas_columns(frame: Any) -> tuple[list[Column], dict[int, str]]:
         else:
             try:
                 codes, words = pandas.factorize(_as_written(column))
-            except TypeError:  # Such as cells that are lists.
+            except (TypeError, NotImplementedError):  # Such as cells that are lists.
                 leave(at, "of cells that cannot be compared, expected numbers or strings")
                 continue
             codes = np.ascontiguousarray(codes, dtype=np.int64)

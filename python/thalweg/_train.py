@@ -205,6 +205,8 @@ def _run(given: dict[str, Any], rows: dict[str, _core.Rows], progress: Any, on_e
     if not os.fspath(out):
         raise InputError("out is empty; expected a directory's name", "USAGE")
     given["out"] = os.fspath(out)
+    if isinstance(given["sweep"], str):
+        given["sweep"] = given["sweep"].replace("_", "-")
     given = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     numbers, stopped = _core.train(given, rows, progress, on_epoch, lambda kind, line: _LOG.log(_LEVELS[kind], "%s", in_python(line)))
     notes, warnings = [in_python(line) for line in numbers.notes], [in_python(line) for line in numbers.warnings]
@@ -218,5 +220,6 @@ def _run(given: dict[str, Any], rows: dict[str, _core.Rows], progress: Any, on_e
     read = {name: getattr(numbers, name) for name in fields}
     read["notes"], read["warnings"] = notes, warnings
     read["epochs"] = [epoch for epoch in numbers.epochs if epoch.examples > 0]  # An early end leaves others empty.
-    read["sweep"] = [{**trial, "model_digest": f"{trial['model_digest']:016x}"} for trial in numbers.sweep]
+    trials = [{name.replace("-", "_"): number for name, number in trial.items()} for trial in numbers.sweep]
+    read["sweep"] = [{**trial, "model_digest": f"{trial['model_digest']:016x}"} for trial in trials]
     return TrainResult(**{**read, "model": Model(numbers.model, keep), "stopped": stopped})

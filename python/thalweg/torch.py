@@ -162,6 +162,8 @@ class KVStore:
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:
+    if tensor.dtype == torch.bfloat16:  # Which numpy has not.
+        tensor = tensor.to(torch.float32)
     return np.from_dlpack(tensor.detach().contiguous().resolve_neg())
 
 
@@ -174,6 +176,8 @@ def _rows(tensor: torch.Tensor, count: int) -> np.ndarray:
 
 
 def _ids(ids: torch.Tensor) -> np.ndarray:
+    if not isinstance(ids, torch.Tensor):
+        raise InputError(f"ids: a {type(ids).__name__}; expected a tensor", "USAGE")
     if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
         raise InputError(f"ids of {ids.dtype}; expected whole numbers", "USAGE")
     return _numpy(ids.to(torch.int64)).ravel()
