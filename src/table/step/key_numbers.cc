@@ -55,6 +55,8 @@ std::size_t KeyNumbers::find(PlacedKey key) const {
 
 void KeyNumbers::add(std::span<const PlacedKey> keys, std::uint32_t* numbers) {
   if (keys_.size() < size_ + keys.size() + 1) keys_.resize(size_ + keys.size() + 1);
+  // Or else the first of these, which are the least, would all meet in a few slots.
+  if (kSlotsAKey * keys.size() > held_.size()) make_room(size_ + keys.size());
   constexpr std::size_t kAtOnce = 256;
   for (std::size_t begin = 0; begin < keys.size(); begin += kAtOnce) {
     const auto now = keys.subspan(begin, std::min(kAtOnce, keys.size() - begin));

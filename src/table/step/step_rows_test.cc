@@ -219,6 +219,23 @@ TEST(StepRows, WhoOnlyLooksLeavesNothingBehind) {
   EXPECT_EQ(table.stats().bytes, bytes);
 }
 
+// Slots for half of them would have the first ones walk past each other, each past all before it.
+TEST(KeyNumbers, HaveRoomForAListOfManyFromItsBegin) {
+  constexpr std::size_t kKeys = 400'000;
+  std::vector<std::uint64_t> keys(kKeys);
+  for (std::size_t i = 0; i < kKeys; ++i) keys[i] = place(i);
+  std::ranges::sort(keys);
+  KeyNumbers numbers;
+  numbers.reset(RangeSet(0, 16), 16);
+  std::vector<std::uint32_t> found(kKeys);
+  numbers.add(std::span(keys).first(10), found.data());
+  numbers.add(keys, found.data());
+  for (std::size_t i = 0; i < kKeys; ++i) ASSERT_EQ(found[i], i);
+  constexpr std::size_t kBytesAKey =
+      sizeof(std::uint64_t) + 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+  EXPECT_LT(numbers.bytes(), kBytesAKey * kKeys * 11 / 10);
+}
+
 TEST(KeyNumbers, GoByTheFirstTime) {
   Random random(1);
   KeyNumbers numbers;
