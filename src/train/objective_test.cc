@@ -54,6 +54,19 @@ class Objectives : public TrainerTest {
   }
 };
 
+TEST_F(Objectives, LabelsThatSinglePrecisionRoundsAreTold) {
+  options_.loss = Loss::kSquared;
+  options_.keep_bad = true;
+  for (const auto& [base, told] : {std::pair(1e6, false), {3e7, true}, {1e9, true}}) {
+    std::string text;
+    for (int row = 0; row < 300; ++row) text += fmt::format("{:.0f} {}:1\n", base + row % 7 * 2, row % 7);
+    options_.files = {folder_.write("far.svm", text)};
+    const std::string warnings = fmt::format("{}", fmt::join(run(options_).warnings, "\n"));
+    EXPECT_EQ(warnings.find("are read in single precision") != warnings.npos, told)
+        << base << ": " << warnings;
+  }
+}
+
 TEST_F(Objectives, PoissonLearnsMeansOfCounts) {
   options_.files = {counts(kRows)};
   options_.loss = Loss::kPoisson;

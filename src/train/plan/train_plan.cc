@@ -162,6 +162,10 @@ Status plan_sparse_model(const TrainerOptions& options, const ModelKind& kind, b
   spec.batch_rows =
       options.batch.value_or(plan.pipe ? kBatchRowsUnknown : choose_batch(spec.model, kind, *entries, *data));
   if (Status status = choose_classes(options, data.get(), spec); !status.ok()) return status;
+  if (spec.model.loss == Loss::kSquared) {
+    std::string rounded = rounded_labels(data->label_spread());
+    if (!rounded.empty()) plan.warnings.push_back(std::move(rounded));
+  }
   const LabelSize size = sized ? label_size(data->label_spread(), spec.model.loss) : LabelSize();
   if (Status status = plan_rules(options, kind, {*entries, size, data->label_spread()}, spec); !status.ok())
     return status;

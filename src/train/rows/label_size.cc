@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "data/column/number_form.h"
 
@@ -69,6 +70,20 @@ bool steps_by_rate(RuleKind kind) {
     default:
       return false;
   }
+}
+
+std::string rounded_labels(const LabelSpread& labels) {
+  constexpr double kPartOfDeviation = 0.1;
+  const auto mean = static_cast<float>(std::abs(labels.mean));
+  const auto step = static_cast<double>(std::nextafter(mean, std::numeric_limits<float>::infinity()) - mean);
+  // Different whole numbers are alike as floats where a step is more than 1.
+  const bool all_alike = labels.deviation <= 0;
+  if (all_alike ? step <= 1 : step <= kPartOfDeviation * labels.deviation) return {};
+  return fmt::format(
+      "labels are {:.3g} in the mean and differ by {:.3g}, and are read in single precision, which is to the "
+      "nearest {:g} there: what is measured is of rounded ones; take {:.3g} off all, and add it to "
+      "predictions",
+      labels.mean, labels.deviation, step, labels.mean);
 }
 
 std::string label_size_note(const LabelSpread& labels, Loss loss) {

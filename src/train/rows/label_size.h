@@ -30,5 +30,7 @@ bool steps_by_rate(RuleKind kind);
 
 // One line for people; empty where labels are of the usual size.
 std::string label_size_note(const LabelSpread& labels, Loss loss);
+// That labels of squared loss are rounded to floats by more than a tenth of what they differ by; else empty.
+std::string rounded_labels(const LabelSpread& labels);
 
 }  // namespace thalweg
