@@ -285,6 +285,26 @@ TEST_F(KeepBest, RowsThatAllWeighNothingAreNamed) {
   }
 }
 
+TEST_F(KeepBest, HeldOutRowsThatTellNothingEndNoTraining) {
+  std::string weightless;
+  for (int row = 0; row < 100; ++row) weightless += fmt::format("{}:0 {}:1\n", row % 2, row % 7);
+  options_.epochs = 4, options_.patience = 1;
+  options_.out = folder_ / "model";
+  for (const bool no_row : {false, true}) {
+    options_.valid = no_row ? "" : folder_.write("weightless.svm", weightless);
+    options_.valid_part = no_row ? 100'000 : 0;
+    const TrainResult result = run(options_);
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    EXPECT_EQ(result.model, options_.out);
+    EXPECT_EQ(result.epochs.size(), 4u);
+    EXPECT_FALSE(result.epochs.back().held_out);
+    ASSERT_EQ(result.warnings.size(), 1u);
+    EXPECT_NE(result.warnings[0].find(no_row ? "held out no row" : "held-out rows have the weight 0"),
+              std::string::npos)
+        << result.warnings[0];
+  }
+}
+
 // Before a round's end each client has what its own rows have taught it, and none of that is the model.
 TEST_F(KeepBest, PassesWithinARoundAreNotScored) {
   options_.algorithm = "fedavg:E=2";

@@ -329,7 +329,8 @@ EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
     e.valid_precision = counts.average_precision();
   }
   const Measured valid{e.held_out(), *e.valid_auc, e.valid_precision};
-  return {e.trained(), e.rows, e.steps, {e.sampled.sums()}, valid, e.has_valid};
+  const bool measured = e.has_valid && valid.sums.weight > 0;
+  return {e.trained(), e.rows, e.steps, {e.sampled.sums()}, valid, measured};
 }
 
 }  // namespace thalweg

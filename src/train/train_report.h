@@ -70,7 +70,7 @@ struct EpochNumbers {
   // latter half where shards report more than once in a pass.
   Measured sampled;
   Measured valid;
-  bool has_valid = false;
+  bool has_valid = false;          // There are held-out rows that weigh something.
   bool cut_short = false;          // The job was asked to end early before the pass had ended.
   std::uint64_t steps_before = 0;  // In all passes before.
   Instant ended{};                 // By the job's clock.

@@ -145,8 +145,10 @@ void TrainJob::add_words(bool closed, TrainResult& result) const {
     warnings.push_back(worse_by(judged, kept, learnt_));
   }
   if (spec().has_valid() && whole && !measured) {
+    const bool weightless = !all.empty() && all.back().valid.sums.rows > 0;
     warnings.push_back(
-        spec().valid.part == Part::kAll
+        weightless ? "all held-out rows have the weight 0, so that nothing is measured on them"
+        : spec().valid.part == Part::kAll
             ? "--valid: no row of it could be read"
             : fmt::format("--valid-part {} held out no row: the input has fewer", spec().valid.part_modulus));
   }
