@@ -208,6 +208,30 @@ def test_a_column_without_a_cell_is_of_numbers_as_in_csv(cell, tmp_path):
     assert model.digest == thalweg.train(str(tmp_path / "rows.csv"), epochs=3, **SAME_CUT).model.digest
 
 
+def test_names_of_columns_are_those_of_csv(table, tmp_path):
+    frame = table.rename(columns={"user": " user", "price": " price\t", "click": "label "})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    of_csv = thalweg.train(str(tmp_path / "rows.csv"), **SAME_CUT).model
+    assert of_csv.options["columns"].startswith("user:cat,price:num")
+    features = frame.drop(columns="label ")
+    for rows, labels, options in ((frame, None, {}), (pyarrow.Table.from_pandas(frame), None, {}), (frame, None, {"label_column": "label "}),
+                                  (features, frame["label "], {})):
+        model = thalweg.train(rows, labels, **SAME_CUT, **options).model
+        assert model.digest == of_csv.digest and model.options["columns"] == of_csv.options["columns"]
+        np.testing.assert_array_equal(model.predict(rows), of_csv.predict(str(tmp_path / "rows.csv")))
+    for rows in frame, pyarrow.Table.from_pandas(frame):
+        for labels in frame["label "], frame["label "].rename("label"):
+            with pytest.raises(thalweg.InputError, match="the table has a column 'label', and y= is given too"):
+                thalweg.train(rows, labels)
+
+
+def test_columns_without_a_name_are_called_by_their_place(table):
+    nameless = table.rename(columns={"user": "", "price": " "})
+    expected = thalweg.train(table.rename(columns={"user": "c1", "price": "c2"}), **SAME_CUT).model
+    for rows in nameless, pyarrow.Table.from_pandas(nameless):
+        assert thalweg.train(rows, **SAME_CUT).model.digest == expected.digest
+
+
 def test_names_of_columns_may_be_numbers_but_not_repeat():
     frame = pandas.DataFrame(np.random.default_rng(0).random((100, 3)))
     columns = thalweg.train(frame, np.arange(100) % 2, keep_bad=True).model.options["columns"]

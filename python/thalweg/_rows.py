@@ -218,10 +218,17 @@ def _nullable_numbers(column: Any) -> tuple[np.ndarray, None, Optional[np.ndarra
     return values, None, np.packbits(~missing, bitorder="little") if missing.any() else None
 
 
+def _trimmed(name: Any) -> str:
+    """Of a column, or an option that names one, as headers of CSV are read."""
+    return str(name).strip(" \t\r")
+
+
 def _is_column(values: np.ndarray, table: Any, name: str) -> bool:
     """Whether these numbers are that column."""
     try:
-        column = table.iloc[:, [str(one) for one in table.columns].index(name)] if _is_pandas(table) else table[name]
+        names = column_names(table)
+        at = list(map(_trimmed, names)).index(name)
+        column = table.iloc[:, at] if _is_pandas(table) else table[names[at]]
         return np.array_equal(np.asarray(column, dtype=np.float32), values)
     except (TypeError, ValueError, LookupError):
         return False
@@ -230,8 +237,8 @@ def _is_column(values: np.ndarray, table: Any, name: str) -> bool:
 def _apart_name(values: np.ndarray, given: Any, table: Any, names: Iterable[str], wanted: Optional[str], usual: str,
                 argument: str) -> str:
     """What numbers that come apart from the table are called in it: no column that it has."""
-    taken, own = set(map(str, names)), getattr(given, "name", None)
-    name = wanted or (usual if own is None else str(own))
+    taken, own = set(map(_trimmed, names)), getattr(given, "name", None)
+    name = wanted or _trimmed("" if own is None else own) or usual
     if name not in taken:
         return name
     if wanted or _is_column(values, table, name):
@@ -241,6 +248,9 @@ def _apart_name(values: np.ndarray, given: Any, table: Any, names: Iterable[str]
 
 def _table(data: Any, labels: Any, weights: Any, options: dict[str, Any]) -> _core.Rows:
     names, more = column_names(data), []
+    for option in "label_column", "weight_column":
+        if isinstance(options.get(option), str):
+            options[option] = _trimmed(options[option])
     for values, option, usual, argument in ((labels, "label_column", "label", "y"),
                                             (weights, "weight_column", "weight", "sample_weight")):
         if values is None:

@@ -250,6 +250,17 @@ TEST(MemoryRows, TablesKnowTheColumnsOfAModel) {
             "two columns are named \"seen\", expected names of their own");
 }
 
+TEST(MemoryRows, NamesOfTablesAreThoseOfTheirCsv) {
+  SmallTable small;
+  const Batch found = all_rows(memory_options(*table_rows(small.table)));
+  for (std::string& name : small.table.names) name = " " + name + "\t";
+  EXPECT_EQ(all_rows(memory_options(*table_rows(small.table))).keys, found.keys);
+  small.table.names[0] = " ";
+  ReadOptions nameless = memory_options(*table_rows(small.table));
+  nameless.columns = "c1:-";
+  EXPECT_LT(all_rows(nameless).keys.size(), found.keys.size());
+}
+
 TEST(Cells, AreWrittenAsProgramsWriteThem) {
   std::string scratch;
   const std::vector<double> reals = {0.1, 3, -2, 1e16, 100000, 1e-5};

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "data/column/header.h"
 #include "data/column/number_form.h"
 #include "data/reader/cell_words.h"
 #include "data/reader/entry_errors.h"
@@ -243,6 +244,7 @@ Result<std::shared_ptr<const MemoryRows>> table_rows(Table table) {
     return Status(Code::kUsage,
                   fmt::format("two columns are named \"{}\", expected names of their own", *twice));
   }
+  table.names = column_names(std::move(table.names));
   return std::shared_ptr<const MemoryRows>(std::make_shared<TableInMemory>(std::move(table)));
 }
 

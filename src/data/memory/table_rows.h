@@ -29,7 +29,8 @@ struct Table {
   std::shared_ptr<const void> owner;  // Keeps what the chunks point to.
 };
 
-// Unless options say otherwise a column of numbers is numeric and any other one categorical. kUsage for names
+// Unless options say otherwise a column of numbers is numeric and any other one categorical. Names are those
+// that a header of CSV gives them: without the blanks around them, "c2" where there is none. kUsage for names
 // that repeat.
 Result<std::shared_ptr<const MemoryRows>> table_rows(Table table);
 
