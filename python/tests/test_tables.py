@@ -94,6 +94,35 @@ def test_held_out_tables(table, csv):
     assert thalweg.train(labelled, train.click, valid=(features, valid.click)).metrics == expected
 
 
+@pytest.mark.parametrize("form", [lambda frame: frame, pyarrow.Table.from_pandas])
+def test_weights_of_held_out_rows_count_whatever_the_training_rows_have(table, form, tmp_path):
+    train, valid = table[:3000], table[3000:]
+    weights = np.where(np.arange(1000) % 2, 0.01, 5.0)
+    bare, labels = valid.drop(columns="click"), valid.click.to_numpy()
+
+    def mean_label(of_train, y=None, *valid, **options):
+        return thalweg.train(of_train, y, valid=valid, **options).metrics["mean_label"]
+
+    weighted, alike = pytest.approx(np.average(labels, weights=weights)), pytest.approx(labels.mean())
+    apart = form(train.drop(columns="click"))
+    assert mean_label(apart, train.click, form(bare), labels, weights) == weighted
+    assert mean_label(form(train), None, form(valid), None, weights) == weighted
+    assert mean_label(form(train), None, form(bare), labels, weights) == weighted
+    assert mean_label(form(train), None, form(bare.assign(weight=1)), labels) == alike
+    for options in {}, {"weight_column": "w"}:
+        assert mean_label(apart, train.click, form(bare), labels, sample_weight=np.full(3000, 2.0), **options) == alike
+    assert thalweg.train(apart, train.click, **SAME_CUT).model.digest == thalweg.train(
+        apart, train.click, valid=(form(bare), labels, weights), keep="last", **SAME_CUT).model.digest
+    train.to_csv(tmp_path / "rows.csv", index=False)
+    result = thalweg.train(str(tmp_path / "rows.csv"), valid=(form(bare), valid.click, weights))
+    assert result.metrics["mean_label"] == alike and any("its rows count alike" in line for line in result.warnings)
+
+
+def test_numbers_of_another_byte_order(table):
+    turned = table.assign(price=table.price.astype(">f8"), count=table["count"].astype(">i8"))
+    assert thalweg.train(turned, **SAME_CUT).model.digest == thalweg.train(table, **SAME_CUT).model.digest
+
+
 def test_a_prediction_needs_the_model_s_columns(table):
     model = thalweg.train(table).model
     shuffled = table[["hour", "price", "mobile", "user", "count"]].assign(more=1)

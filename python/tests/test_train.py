@@ -105,8 +105,11 @@ def test_field_aware_machines_take_fields_of_columns():
     result = thalweg.train(matrix, labels, model="ffm", rank=4, epochs=30, column_fields=fields, init_scale=0.3)
     accuracy = ((result.model.predict(matrix) > 0.5) == labels).mean()
     assert accuracy > 0.9
-    with pytest.raises(ValueError, match="fields"):
+    with pytest.raises(thalweg.InputError, match="expected column_fields, a number for each"):
         thalweg.train(matrix, labels, model="ffm")
+    assert thalweg.train(matrix, labels, init=result.model).model.options["column-fields"] == result.model.options["column-fields"]
+    with pytest.raises(thalweg.InputError, match="column_fields: others than the model was trained with"):
+        thalweg.train(matrix, labels, init=result.model, column_fields=np.array(fields)[::-1])
 
 
 def test_training_goes_on_from_a_model(clicks, tmp_path):

@@ -17,6 +17,7 @@ FIELDS = "column-fields"  # Name by which a model stores the fields of a matrix'
 COLUMNS = "matrix-columns"  # And the number of these, or ANY.
 ANY = "any"
 NO_COLUMN = "-"  # As a weight_column.
+_LABELS = ("label", "target", "click", "clicked", "y")  # Columns that are the label by their name, the first that is there.
 Files = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
 
@@ -45,6 +46,18 @@ def is_table(data: Any) -> bool:
 
 def _is_pandas(data: Any) -> bool:
     return hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "iloc")
+
+
+def own_label(table: Any) -> Optional[str]:
+    """The column that is the label unless something else is said."""
+    names = set(map(_trimmed, column_names(table)))
+    return next((name for name in _LABELS if name in names), None)
+
+
+def equal_weights(table: Any, weight_column: Optional[str]) -> Optional[np.ndarray]:
+    """For rows without weights beside others that have some; None of a table that has its own."""
+    has_own = (weight_column or "weight") in map(_trimmed, column_names(table))
+    return None if has_own else np.ones(len(table), np.float32)
 
 
 def refuse_no_rows(data: Any) -> None:
@@ -176,8 +189,8 @@ def _pandas_columns(frame: Any) -> tuple[list[Column], dict[int, str]]:
                 pandas.api.types.is_complex_dtype(dtype)):
             leave(at, f"of {dtype}, expected numbers or strings; cast it, to strings for instance")
         elif isinstance(dtype, np.dtype) and dtype.kind in "fiu" and dtype.itemsize <= 8:
-            values = np.ascontiguousarray(column.to_numpy())
-            columns.append((str(name), _singles(values) if dtype == np.float16 else values, None, None))
+            values = np.ascontiguousarray(column.to_numpy(), dtype=dtype.newbyteorder("="))
+            columns.append((str(name), _singles(values) if values.dtype == np.float16 else values, None, None))
         elif pandas.api.types.is_numeric_dtype(dtype) and not pandas.api.types.is_bool_dtype(dtype):
             columns.append((str(name), *_nullable_numbers(column)))
         else:
@@ -281,7 +294,7 @@ def fields_text(fields: Any) -> str:
     return " ".join(f"{field}*{len(list(run))}" for field, run in itertools.groupby(np.asarray(fields).tolist()))
 
 
-def _fields_from(text: str) -> np.ndarray:
+def fields_from(text: str) -> np.ndarray:
     runs = [run.split("*") for run in text.split()]
     return np.repeat([int(field) for field, _ in runs], [int(count) for _, count in runs])
 
@@ -313,4 +326,4 @@ def sources_of(data: Any, known: Mapping[str, str]) -> tuple[list[str], dict[str
     refuse_no_rows(data)
     _check_form(data, known)
     fields = known.get(FIELDS)
-    return ["rows"], {"rows": rows_of(data, fields=None if fields is None else _fields_from(fields))}
+    return ["rows"], {"rows": rows_of(data, fields=None if fields is None else fields_from(fields))}

@@ -14,7 +14,8 @@ from . import _core
 from ._errors import InputError, JobError, in_python
 from ._folder import Folder
 from ._model import Model, stored_options
-from ._rows import ANY, COLUMNS, FIELDS, fields_text, file_names, is_files, is_table, refuse_no_rows, rows_of, width_of
+from ._rows import (ANY, COLUMNS, FIELDS, NO_COLUMN, equal_weights, fields_from, fields_text, file_names, is_files, is_table,
+                    own_label, refuse_no_rows, rows_of, width_of)
 
 TrainEpoch = _core.TrainEpoch
 TrainProgress = _core.TrainProgress
@@ -136,6 +137,9 @@ def train(data: Any, y: Any = None, *, model: Optional[str] = None, sample_weigh
             raise InputError("y is missing: a matrix has no labels", "USAGE")
         given["files"] = ["rows"]
         _refuse_what_means_nothing(data, valid, column_fields, given)
+        column_fields = _fields_with(column_fields, data, given["model"], init if init is not None else init_weights)
+        if is_table(data) and sample_weight is None and _has_weights(valid) and not weight_column:
+            sample_weight = equal_weights(data, None) if y is None else np.ones(len(data), np.float32)
         rows["rows"] = rows_of(data, y, sample_weight, column_fields, given)
         given["stored"] = {}
         if column_fields is not None:
@@ -144,10 +148,15 @@ def train(data: Any, y: Any = None, *, model: Optional[str] = None, sample_weigh
         if width is not None:
             given["stored"][COLUMNS] = _columns_with(width, init if init is not None else init_weights)
     if valid is not None:
-        given["valid"] = _held_out(valid, data, column_fields, given, rows)
+        given["valid"] = _held_out(valid, data, y is None, column_fields, given, rows)
     if progress is True:
         progress, on_epoch = _show, on_epoch or _show_epoch
-    return _run(given, rows, progress or None, on_epoch, out)
+    result = _run(given, rows, progress or None, on_epoch, out)
+    if is_files(data) and _has_weights(valid) and is_table(valid[0]) and ":weight" not in result.model.options.get("columns", ""):
+        line = "valid: its rows count alike, as the training rows have no column of weights"
+        _LOG.warning(line)
+        result = dataclasses.replace(result, warnings=[*result.warnings, line])
+    return result
 
 
 def _refuse_what_means_nothing(data: Any, valid: Any, fields: Any, given: dict[str, Any]) -> None:
@@ -176,7 +185,21 @@ def _columns_with(width: int, init: Any) -> str:
     return ANY if before == ANY else str(max(width, int(before)))
 
 
-def _held_out(valid: Any, trained: Any, fields: Any, given: dict[str, Any], rows: dict[str, _core.Rows]) -> str:
+def _fields_with(fields: Any, data: Any, model: Optional[str], init: Any) -> Any:
+    """Fields of a matrix's columns, which a model that training goes on with knows."""
+    before = None if init is None else (init.options if isinstance(init, Model) else stored_options(init)).get(FIELDS)
+    if before is not None and fields is not None and not np.array_equal(fields, fields_from(before)):
+        raise InputError("column_fields: others than the model was trained with; leave them out, or train a new model", "USAGE")
+    if before is None and fields is None and init is None and model == "ffm" and not is_table(data):
+        raise InputError("model ffm needs the fields of a matrix's columns; expected column_fields, a number for each", "USAGE")
+    return fields if before is None else fields_from(before)
+
+
+def _has_weights(valid: Any) -> bool:
+    return isinstance(valid, (tuple, list)) and len(valid) == 3 and not is_files(valid) and valid[2] is not None
+
+
+def _held_out(valid: Any, trained: Any, labels_in_table: bool, fields: Any, given: dict[str, Any], rows: dict[str, _core.Rows]) -> str:
     """The name of the held-out rows; those in memory are added to `rows`."""
     if is_files(valid):
         names = file_names(valid, "from_command" in given)
@@ -193,6 +216,10 @@ def _held_out(valid: Any, trained: Any, fields: Any, given: dict[str, Any], rows
     if None not in (width, trained_width) and width != trained_width:
         raise InputError(f"valid: a matrix of {width} columns; expected {trained_width}, as the training rows have", "USAGE")
     columns = {name: given.get(name) for name in ("label_column", "weight_column")}
+    if is_table(trained) and labels_in_table and labels is not None and not given["columns"]:
+        columns["label_column"] = columns["label_column"] or own_label(trained)
+    if is_table(data) and weights is None and columns["weight_column"] not in (None, "", NO_COLUMN):
+        weights = equal_weights(data, columns["weight_column"])
     rows["held-out rows"] = rows_of(data, labels, weights, fields, columns)
     return "held-out rows"
 
