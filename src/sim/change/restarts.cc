@@ -24,7 +24,7 @@ using Job = RestartsPlan;
 
 constexpr TableId kSparse = RestartsPlan::kSparse, kDense = RestartsPlan::kDense,
                   kLedger = RestartsPlan::kLedger;
-constexpr std::uint64_t kEventsOfLife = 3'000'000;  // Of a life that nothing ends.
+constexpr std::uint64_t kEventsOfLife = 10'000'000;  // Of a life that nothing ends.
 
 std::vector<Reached> reached_in(const Cuts& cuts) {
   std::vector<Reached> all;

@@ -53,5 +53,14 @@ TEST(Restarts, SeedsOfOld) {
   }
 }
 
+// Entries that come in another order than they were sent are sent again, every 5 s at last, while a
+// checkpoint is taken every 10 ms: three million events are not the end of such a life.
+TEST(Restarts, ALifeOfManyCheckpointsComesToItsEnd) {
+  if (kEveryForTest > 1) return;  // It takes a minute there, and has nothing that a sanitizer would see.
+  const Report report = run_restarts(draw_restarts_plan(86220832));
+  EXPECT_TRUE(report.ok()) << report.violation;
+  EXPECT_GT(report.events, 3'000'000u);
+}
+
 }  // namespace
 }  // namespace thalweg::sim
