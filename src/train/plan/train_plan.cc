@@ -169,6 +169,10 @@ Status plan_sparse_model(const TrainerOptions& options, const ModelKind& kind, b
   const LabelSize size = sized ? label_size(data->label_spread(), spec.model.loss) : LabelSize();
   if (Status status = plan_rules(options, kind, {*entries, size, data->label_spread()}, spec); !status.ok())
     return status;
+  if (sized && spec.model.weights.kind != RuleKind::kFtrl) {  // Whose bias begins with 0.
+    std::string line = label_size_note(data->label_spread(), spec.model.loss);
+    if (!line.empty()) plan.notes.push_back(std::move(line));
+  }
   return kind.fields || kind.deep != nullptr ? plan_fields(options, data, kind.fields, spec) : ok_status();
 }
 

@@ -52,10 +52,6 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, const WarmStart*
     plan.warnings.push_back(std::move(odd));
   if (spec.model.loss == Loss::kLogistic) plan.rows_without_click = rows_without_click(**data);
   for (std::string& line : absent_names(**data)) plan.warnings.push_back(std::move(line));
-  if (has_label_size(spec.model.loss)) {
-    std::string line = label_size_note((*data)->label_spread(), spec.model.loss);
-    if (!line.empty()) plan.notes.push_back(std::move(line));
-  }
   if (std::string line = line_of_names(**data); !line.empty()) plan.notes.push_back(std::move(line));
   for (std::string& line : column_table(**data)) plan.notes.push_back(std::move(line));
   if (std::string line = scaled_features(**data); !line.empty()) plan.notes.push_back(std::move(line));
