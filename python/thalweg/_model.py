@@ -59,11 +59,11 @@ class Model:
             raise InputError(f"{directory}: is the working directory; expected another", "USAGE")
         try:
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as staging:
-                whole = pathlib.Path(staging) / "model"
-                shutil.copytree(source, whole)
+                copy = pathlib.Path(staging) / "model"
+                shutil.copytree(source, copy)
                 if target.exists():
                     target.rename(pathlib.Path(staging) / "old")
-                whole.rename(target)
+                copy.rename(target)
         except OSError as wrong:
             raise IoError(f"cannot save a model at {target}: {wrong}", "IO") from wrong
 
